@@ -83,11 +83,12 @@ class Claim:
 
 @dataclass(slots=True)
 class Answer:
-    """The answer from one system under one condition. `item`, `cited` and `context` are ids.
+    """The answer from one system under one condition.
 
-    If `cited` is not given, the markers in the text are the citations. `context` lists the passages that the
-    system was given (None: unknown). A bare label (a letter, true or false) is not `prose` and has no
-    sentences. `document` is the only passage that the output is about (RAGuard's oracle).
+    `item` is an id. `cited` lists the ids of the cited passages; if it is None, the markers in the text are
+    the citations. `context` lists the ids of the passages that the system was given (None: unknown). `prose`
+    is False for a bare label (a letter, true or false), which has no sentences. `document` is set if the
+    output is about a single passage (RAGuard's oracle).
     """
 
     item: str
@@ -159,8 +160,8 @@ class AnswerRow:
 class Unit:
     """One thing to label: an item, one of its passages or answers, or a part of an answer.
 
-    `inputs` is everything that a prompt can show. `gold` is used by the tables with which the task derives
-    fields.
+    `inputs` is everything that a prompt can show. `gold` contains gold labels. No prompt shows them, but a
+    task may need them to derive a field from other fields.
     """
 
     unit_id: str
@@ -184,8 +185,8 @@ class Request:
     """One complete model call: it contains everything that affects the reply.
 
     `prefix` is the number of leading messages that are the same for all units of the run; providers cache
-    these messages. `schema` requests JSON, `codes` requests one character of this string, and `words`
-    requests one of these words.
+    these messages. A request with a `schema` asks for JSON, one with `codes` asks for one character of this
+    string, and one with `words` asks for one of these words.
     """
 
     model: str

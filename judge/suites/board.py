@@ -76,10 +76,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One measure in one stratum (ALL: all rows). `better` is 1 if greater is better, -1 if smaller is better, else 0.
+    """One measure in one stratum, with a cell for each contender.
 
-    `by_corrected` is True if the marks compare values that are corrected with human labels. No tests are
-    computed for these values.
+    `stratum` is ALL if the row covers all strata. `better` is 1 if greater is better, -1 if smaller is
+    better, else 0. `by_corrected` is True if the marks compare values that are corrected with human labels.
+    No tests are computed for these values.
     """
 
     stratum: str
@@ -225,7 +226,8 @@ def board(
 def get_corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
     """Return a contender's value on its own rows, corrected with human labels.
 
-    Return None if the row is a stratum, or if the measure has no correction.
+    Return None if there is no corrected value: a measure may have no correction, and only a measure on all
+    strata can have one.
     """
     correction = corrections.get(name)
     # Human labels correct the measure on all rows; a stratum of it has no correction.
@@ -236,11 +238,11 @@ def get_corrected_value(corrections: Mapping[str, Correction], row: BoardRow, na
 
 
 def _mark_best_corrected(row: BoardRow, corrections: Mapping[str, Correction]) -> BoardRow:
-    """Return the row with its marks set from the corrected values. If a contender has no corrected value,
-    return the row unchanged.
+    """Return the row with new marks, which compare the corrected values.
 
-    A contender is tied with the best if their intervals overlap. Intervals that do not overlap are conservative evidence of
-    a difference.
+    A contender is tied with the best if their intervals overlap. Intervals that do not overlap are
+    conservative evidence of a difference. The row is returned unchanged if a contender has no corrected
+    value, or if neither high nor low values are better.
     """
     values = [get_corrected_value(corrections, row, cell.contender) for cell in row.cells]
     known = [m for m in values if m is not None and m.value is not None]
@@ -356,7 +358,7 @@ def _rows(
 ) -> list[BoardRow]:
     """Return the rows of a stratum, one per measure.
 
-    If a contender has no value for a measure, the measure is not compared, and the reason names that contender.
+    A measure is compared only if every contender has a value for it. If not, the cells give the reason.
     """
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))

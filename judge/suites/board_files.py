@@ -140,8 +140,9 @@ def _describe_marks(board: Board, interval: str) -> list[str]:
 
 
 def reasons(board: Board) -> list[str]:
-    """Return one line for each reason why measures are not compared or have no value. The line lists these
-    measures.
+    """Return one line for each reason why measures are not compared or have no value.
+
+    Each line contains the names of the measures and the reason.
     """
     of: dict[str, list[str]] = {}
     for row in board.rows:

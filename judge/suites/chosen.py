@@ -150,10 +150,10 @@ def candidates(
     models: Sequence[str],
     purpose: Mapping[str, str],
 ) -> list[Run]:
-    """Return the runs of a task that could be read, newest first. If the request names runs of the task, return
-    only these.
+    """Return the runs of a task from which a score may read labels, newest first.
 
-    Raises UsageError if several judges have run the task and the request names none of these judges.
+    If the user has named runs of this task (`pinned`), only these are returned. Raises UsageError if several
+    judges have run the task and the user has not named a judge.
     """
     fit = [run for run in runs if run.task_id == task_id and run.serves(purpose)]
     chosen = [run for run in pinned if run in fit]

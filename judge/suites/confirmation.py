@@ -204,8 +204,10 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
 
 
 def _find_system(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
-    """Return the system whose answers are scored, and the answers that it generated (None if its answers were
-    imported).
+    """Return the system whose answers are scored, and a table of the answers that it generated.
+
+    The table is None if the system's stored answers must be read instead, for example because they were
+    imported.
     """
     from judge.suites.queries import System
 

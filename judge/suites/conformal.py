@@ -29,8 +29,9 @@ _NAMED = 10
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Return the accuracy, coverage, set size and share of empty sets on the test half, for LAC and APS,
-    overall and by label.
+    """Return accuracy, coverage, set size and the share of empty sets, computed on the test half.
+
+    The sets are computed by two methods, LAC and APS. The part `classes` adds scores for each label.
     """
     import numpy as np
 

@@ -48,9 +48,10 @@ class RunSpent:
 class Contender:
     """One of the compared runs, with its results on the shared units.
 
-    `kappa` is the run's agreement with the reference (as in `annotate agreement`), and `equal` is the share of
-    units with equal labels. `n_labels` is the number of different labels that the run gave. `n_asked` units
-    were labelled by the reference and are in the run; the run labelled `n_labelled` of them.
+    `kappa` is the run's agreement with the reference (as in `annotate agreement`), and `agreement` is the
+    share of units with equal labels. `n_labels` is the number of different labels that the run gave.
+    `n_asked` is the number of units with a reference label that the run was asked about. The run labelled
+    `n_labelled` of these units.
     """
 
     name: str
@@ -128,12 +129,15 @@ def compare(
 ) -> Contest:
     """Compare the judges of a panel on the units that all of them and the reference labelled.
 
-    `named` is True if the user named these runs. If it is False, runs that labelled no unit with a reference
-    label are left out, and a note says so. `part` is one of PARTS; for a split task the default is `open`. With
-    the parts `test` and `all`, a look at the sealed test (for `purpose`) is logged before anything is computed,
-    and the tests use the level of that look. If a look was logged earlier for exactly these runs and labels, it
-    is used again. Raises UsageError if there are fewer than two runs, if the field is numeric, if there is no
-    reference, if a part is requested without a split, or if the runs share no unit.
+    If `named` is False, the user did not name these runs: runs that labelled no unit with a reference label
+    are then left out, and a note says so. `part` is one of PARTS; for a split task the default is `open`.
+
+    The parts `test` and `all` contain the sealed test. For them, a look at the test (for `purpose`) is logged
+    before anything is computed, and the tests use the level of that look. Comparing exactly the same runs and
+    labels again uses the logged look, not a new one.
+
+    Raises UsageError if there are fewer than two runs, if the field is numeric, if there is no reference, if
+    a part is requested without a split, or if the runs share no unit.
     """
     if len(panel.judges) < 2:
         raise UsageError(
@@ -329,10 +333,10 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 
 
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return the contenders with the attribute `front` set.
+    """Return the contenders with their attribute `front`: the axes on whose Pareto front they are.
 
-    A contender is on the Pareto front of an axis unless another contender is at least as good in both kappa and
-    cost, and strictly better in one of them.
+    The axes are cost and time. A contender is on the Pareto front unless another contender is at least as
+    good both in kappa and on the axis, and strictly better in one of them.
     """
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():

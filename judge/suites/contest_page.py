@@ -16,8 +16,8 @@ FACTORS = {"cost": 1000.0, "seconds": 1.0}
 class Pareto:
     """A plot of kappa (y-axis) against cost or time (x-axis, logarithmic).
 
-    `runs` contains tuples (number, run, price). `line` joins the points of the Pareto front. `across` returns
-    the x position of a price, and `up` returns the y position of a kappa.
+    `runs` contains tuples (number, run, cost or time). `line` joins the points of the Pareto front. `across`
+    converts a cost or time to an x position, and `up` converts a kappa to a y position.
     """
 
     axis: str

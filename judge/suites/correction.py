@@ -70,10 +70,12 @@ def correct(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """Yield a study with its scores, reference labels and design weights.
+    """Yield the scores to correct, with the reference labels and the design weights that apply to them.
 
-    There is one result for all parts of the paper, unless the labelled units of a task were drawn with unequal
-    probabilities. There is then one result per task. Parts that need labels from two tasks have no weights.
+    Each result is (study, scores, reference labels, weights). Usually there is one result for all parts of
+    the paper, without weights. If the labelled units of a task were drawn with unequal probabilities, there
+    is one result per task. The parts that need labels from two tasks are then a result of their own, without
+    weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {
@@ -97,11 +99,11 @@ def _sides(
 def pair_scores(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
 ) -> tuple[list[Estimand], list[str], list[str]]:
-    """Pair the judge's `scores` with scores from human labels, for all measures that are means over units and
-    depend on labels.
+    """For each measure, pair the units' values from the judge's labels with their values from human labels.
 
-    Return the estimands, the measures that are not means over units, and notes. `weights` has the design weights of the
-    labelled units, keyed by unit number, or by question if all its units have the same weight.
+    Only measures that are means over units and depend on labels are paired. Returns the pairs (as estimands),
+    the measures that are not means over units, and notes. `weights` maps the labelled units to their design
+    weights. Its keys are unit numbers or, if all units of a question have the same weight, questions.
     """
     # People label only a sample. Without `partial`, all other units would be recorded as missing.
     quiet = replace(judge.request, partial=True)
@@ -189,8 +191,8 @@ def _weights(
 ) -> tuple[FloatArray | None, str]:
     """Return the design weights of the units (None: all equal), and a note.
 
-    A unit whose value does not depend on labels represents only itself. All other units are represented by the
-    labelled units.
+    Labelled units represent themselves and unlabelled units. A unit whose value needs no label represents
+    only itself.
     """
     design_weights = np.ones(len(labelled))
     note = ""
@@ -218,9 +220,9 @@ def _weights(
 
 
 def _align(score: Score, other: Score | None) -> FloatArray | None:
-    """For each unit, return its value in the other score (nan: no value).
+    """Return the values of `other` in the order of the units of `score` (nan: no value).
 
-    Return None if one of the two scores is not a mean over units.
+    Return None if the scores cannot be aligned, for example because one of them is not a mean over units.
     """
     if other is None or score.value is not mean or other.value is not mean:
         return None

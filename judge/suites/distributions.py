@@ -28,12 +28,11 @@ def choices(
     name: str = "item_id",
     imported: Mapping[str, Mapping[str, float]] | None = None,
 ) -> urag.Choices:
-    """Convert a table of labels to choices, with the run's label probabilities.
+    """Convert a table of labels to choices, with the probabilities of the labels.
 
-    `correct` and `available` (None: all letters) are keyed by the column `name`. Probabilities are renormalised
-    over the available labels, and all other probability mass is left out. Without a run, the `imported`
-    probabilities are used; these are also keyed by `name`. A unit has no probabilities if none of its labels
-    has any stored probability mass.
+    The probabilities come from the run or, without a run, from `imported`. They are renormalised over the
+    labels in `available` (None: all letters). If none of these labels has a probability above 0, the unit has
+    no probabilities. The keys of `correct`, `available` and `imported` are values of the column `name`.
     """
     there = np.ones((len(table), len(letters)), dtype=bool)
     if available is not None:
@@ -111,8 +110,9 @@ def last_run(study: PaperStudy, before: int) -> Run | None:
 
 
 def check_halves(items: Sequence[str], split: Mapping[str, str] | None) -> None:
-    """Check, before any model is called, that a split marked in a file has questions on both sides. Raises
-    UsageError if one side is empty.
+    """Check that the split in an imported file has questions for calibration and for the test.
+
+    This is called before any model is called. Raises UsageError if one of the two sides is empty.
     """
     if split is None:
         return

@@ -77,11 +77,10 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of all claims with the columns unit_id and answer_id. If some answers lack claims, set
-    `answers["n_claims"]`.
+    """Return a table of all claims with the columns unit_id and answer_id.
 
-    For answers without claims, a missing step is recorded: decompose these answers, or create claims from their
-    decomposition.
+    If some answers have no claims yet, a missing step is recorded: decompose these answers, or create claims
+    from their decomposition. The column `n_claims` is then added to `answers`.
     """
     import numpy as np
 

@@ -123,7 +123,7 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
 
 
 def reads(run: Run) -> dict[str, str]:
-    """Return the values of --relevant-set and --relevance for which a score reads this run."""
+    """Return the values of --relevant-set and --relevance with which a score would read this run."""
     if run.task_id == "grounding_related":
         return {"relevant-set": "answer+related"}
     shown = run.options.get("relevant")

@@ -25,7 +25,7 @@ UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, A
 def read_run_labels(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
     """Return a run's labels for a field on these units, from the latest attempt in the first repeat.
 
-    All units of items that the run shows as examples have the status `EXAMPLE`, whatever the kind of unit.
+    If the run shows an item as an example, all units of this item have the status `EXAMPLE`.
     """
     # A label implies the status ok, so statuses are read only for other judgements. With a million units, this halves the time.
     labelled = f"""
@@ -72,11 +72,11 @@ def fitting(
     shown: str | None = None,
     probabilities: Mapping[str, str] | None = None,
 ) -> int:
-    """Count the units that can be judged in this task: those that have all inputs of the task and, if contexts
-    are `given`, a context.
+    """Count the units that can be judged in this task, which are those that have all of its inputs.
 
-    For tasks that show relevant passages, `shown` selects these passages (see `judge.runner.contexts`).
-    `probabilities` contains the option probabilities that a second pass shows.
+    `given` maps items to their contexts; if it is set, items without a context are not counted. For tasks
+    that show relevant passages, `shown` selects these passages (see `judge.runner.contexts`). For tasks that
+    show the system's earlier probabilities for the options, `probabilities` contains them.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")

@@ -64,8 +64,10 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
-    """Return the adaptability measures. If there are no outputs for a condition, only the measures of single
-    conditions have values.
+    """Return the adaptability measures.
+
+    If there are no outputs under one of the conditions, only measures that are computed from a single
+    condition have values.
     """
     from judge.scores import mirage
 
@@ -83,9 +85,7 @@ def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: st
 
 
 def _note_retrieved(study: PaperStudy) -> None:
-    """If the system has outputs under a condition such as retrieved-K, add a note that names the option for
-    this condition.
-    """
+    """If the system has outputs under a condition `retrieved-K`, note how to score them with --mixed."""
     system = study.get_tested()
     for system_output in study.rows.systems():
         if system_output.system == system and re.fullmatch(r"retrieved-[1-9]\d*", system_output.condition):

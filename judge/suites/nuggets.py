@@ -109,10 +109,10 @@ def _order(
     tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
     scores: dict[System, list[Score]],
 ) -> list[Score]:
-    """Return tau_b and rbo for each measure. They compare the rankings of the systems by the judge's labels and
-    by human labels.
+    """Return, for each measure, how similar the systems' rankings by the judge and by people are.
 
-    Without human labels, add a note and return an empty list.
+    The similarity is measured by Kendall's tau-b and rank-biased overlap. Without human labels, add a note
+    and return an empty list.
     """
     from judge.labels.reference import ReferenceLabels
     from judge.scores import system_order
@@ -149,9 +149,9 @@ def _note_topics(
     topics: pd.DataFrame,
     labelled: set[int],
 ) -> None:
-    """Add a note on the numbers of topics that people labelled fully and partly.
+    """Add a note on how many topics people labelled fully, and how many they labelled partly.
 
-    A topic is labelled fully if all its nuggets are labelled in all its answers.
+    A topic is labelled fully if all its nuggets are labelled in all answers to it.
     """
     import pandas as pd
 

@@ -37,10 +37,10 @@ RANKING = Option("ranking", "", "Name of the ranking, if the study has several r
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A group of measures that need the same runs. `tasks` lists the tasks that a judge must have run for these
-    measures.
+    """A group of measures that need the same runs.
 
-    `instead` lists tasks that replace a task in `tasks` if certain options are set.
+    `tasks` lists the tasks that a judge must have run for these measures. With certain options, tasks in
+    `instead` take the place of tasks in `tasks`.
     """
 
     name: str

@@ -50,10 +50,10 @@ class PaperStudy(SystemReading):
     def read_by_people(
         self, request: ScoreRequest, reference_labels: ReferenceLabels | None, *, same_rows: bool = False
     ) -> PaperStudy:
-        """Return a reading of the same rows with human labels instead of the judge's labels. If `reference` is
-        None, the new reading has no labels.
+        """Return a reading of the same rows that uses human labels instead of the judge's labels.
 
-        `same_rows` is True if the two readings are compared only on the fully labelled answers (see `PeopleLabels`).
+        If `reference_labels` is None, the new reading has no labels. `same_rows` is True if the caller
+        compares the two readings only on fully labelled answers (see `PeopleLabels`).
         """
         study = PaperStudy(self.store, self.paper, request, self.rows)
         study.labelled = PeopleLabels(reference_labels, self.judges, study, same_rows=same_rows)
@@ -95,12 +95,12 @@ class PaperStudy(SystemReading):
         return system
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
-        """Return the outputs of the system under test that are about single passages.
+        """Return a table of outputs of the system under test, each of which is about a single passage.
 
-        The result is a table like that of `labels`, with the column passage_id. The outputs come from runs
-        whose model is the system, either imported runs or a run of this study. If any outputs were imported, no
-        other outputs are generated, and a passage without an output counts as a failure of the system. If there
-        is no such run, and no model can generate the outputs, record the missing condition and return None.
+        The table has the columns of `labels` and the column passage_id. If outputs were imported, only these
+        are used, and a passage without an output counts as a failure of the system. Otherwise, the outputs
+        come from a run of this study. If there is no such run, and no model can generate the outputs, record
+        the missing condition and return None.
         """
         system = self.get_tested()
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
@@ -283,10 +283,10 @@ class PaperStudy(SystemReading):
         )
 
     def _check_made_so(self, task: str, system: System, given: contexts.Context | None) -> None:
-        """Raise UsageError if the answers were generated in this study with a different task or different
-        settings than this score requests.
+        """Raise UsageError if the answers were generated with a different task or settings than requested.
 
-        `given` is None if the ranking that the context of the answers came from is unknown.
+        Only answers that were generated in this study are checked. `given` is the requested context. If it is
+        None, because the ranking that it came from is unknown, only the task is checked.
         """
         query = "SELECT origin FROM answers WHERE system = ? AND condition = ?"
         origins = {row[0] for row in self.store.conn.execute(query, [system.system, system.condition])}
@@ -304,12 +304,11 @@ class PaperStudy(SystemReading):
         )
 
     def read_answers(self, system: System, columns: str = "") -> pd.DataFrame:
-        """Return a system's answers with a column `answered`, and with a row for each item that the system did
-        not answer.
+        """Return a table of a system's answers, with one row for each item, and with a column `answered`.
 
-        `answered` is False for an empty or missing answer, which is a failure of the system. A missing answer
-        has the unit of its item in its row. If a run in this study generates the answers, the table excludes
-        the items that the run has not reached yet and the items for which the call failed.
+        `answered` is False if the answer is empty or missing, which is a failure of the system. The row of a
+        missing answer contains the unit of the item. If a run in this study generates the answers, items that
+        the run has not reached yet are left out, and so are items for which the call failed.
         """
         answers = self.rows.answers(system, f"answer {columns}".strip())
         answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
@@ -368,7 +367,8 @@ class PaperStudy(SystemReading):
         - `purpose`: see `chosen.PURPOSE`
         - `models`: judges to read instead of the requested judges
         - `columns`: additional columns of `unit_texts`
-        - `together`: the column that groups units (of an answer, a list) which must all be labelled; see `judge.suites.people`
+        - `together`: the column that groups units, such as the parts of an answer; human labels are used only in groups
+          that are labelled completely (see `judge.suites.people`)
 
         For units without a judgement, a step is recorded, unless a partial score was requested. For units that
         lack an input of the task, a note is added instead.

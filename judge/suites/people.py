@@ -25,11 +25,11 @@ class PeopleLabels:
         *,
         same_rows: bool = False,
     ) -> None:
-        """Start a reading with these labels (None: no labels). `judges` belongs to the reading of the same rows
-        with the judge's labels.
+        """Prepare to read these reference labels (None: no labels).
 
-        `same_rows` is True if the caller compares both readings only on the fully labelled answers. The
-        comparison is then not biased, although short answers are more often fully labelled.
+        `judges` reads the judge's labels for the same rows. `same_rows` is True if the caller compares both
+        kinds of labels only on fully labelled answers. The comparison is then not biased, although short
+        answers are more often fully labelled.
         """
         self.reference, self.judges, self.reading, self.same_rows = (
             reference_labels,
@@ -50,8 +50,11 @@ class PeopleLabels:
         return runs[-1] if runs else None
 
     def read_labels(self, wanted: LabelsWanted) -> UnitLabels:
-        """Return the human labels. Labels for the parts of an answer, or for the passages in a list, are used
-        only if all of these parts or passages are labelled.
+        """Return the human labels of the requested units.
+
+        If units belong to a group (the parts of an answer, or the passages in a list), their labels are used
+        only if the whole group is labelled. If fully labelled groups are likely to be unusually short, no
+        labels are used, and the reason is added to `refused`.
         """
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers
@@ -101,7 +104,7 @@ class PeopleLabels:
         return labels, status, missing
 
     def _read_whole_draws(self, store: Store) -> set[int]:
-        """Return the numbers of the units in the samples of batches that draw whole questions."""
+        """Return the unit numbers in samples that consist of whole questions."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL

@@ -40,13 +40,15 @@ async def perform(
     watch: Callable[[], RunDisplay],
     report_line: Callable[[str], None] = lambda text: None,
 ) -> Performed:
-    """Perform the steps that `missing` returns, and repeat this until it returns none. The provider must be open.
+    """Perform the missing steps, and repeat this until no step is missing. The provider must be open.
 
-    The argument of `missing` is True only on the first call, because statuses in `--retry` are retried only
-    once. `plan_of` creates the plan for a step, and `limits` is a plan with the limits for all steps together.
-    Before each step, `report_line` is called with a line that describes it. Returns early if a run stops
-    because of an interruption, a limit or an unreachable server. Raises AdjudgeError if a step is still missing
-    after it was performed.
+    `missing` returns the missing steps, or None. Its argument is True only on the first call, because statuses in
+    `--retry` are retried only once. `plan_of` creates the plan for a step, and `limits` is a plan with the
+    limits for all steps together. `report_line` is called before each step with a line that describes the
+    step.
+
+    Returns early if a run stops because of an interruption, a limit or an unreachable server. Raises
+    AdjudgeError if a step is still missing after it was performed.
     """
     done = Performed()
     # Statuses are retried only once, because a unit that fails every time would cause an endless loop.

@@ -206,10 +206,11 @@ def check_outputs(study: PaperStudy) -> None:
 
 
 def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
-    """Return the stratum of each question.
+    """Return {question: stratum}.
 
-    `by` is one of the paper's stratifications, `dataset`, the field of a gold label for items, or a key in the
-    metadata of items. Raises UsageError for an unknown name, and if a question has items in several strata.
+    `by` is the name of one of the paper's stratifications, the word `dataset`, the name of a gold field of
+    items, or a key in the items' metadata. Raises UsageError if the name is unknown, or if a question has
+    items in several strata.
     """
     if by in study.paper.strata:
         return study.paper.strata[by](study)

@@ -95,11 +95,11 @@ def _scores(
 
 
 def _task(study: PaperStudy) -> str | None:
-    """Return the task of the judge's qrels: the value of --task or, by default, the only task in TASKS that has
-    a run.
+    """Return the task whose labels are the judge's relevance grades (qrels).
 
-    If no task in TASKS has a run, return the first of these tasks if a judge is named, and None if no judge is
-    named.
+    This is the value of --task or, by default, the only task in TASKS that has a run. If none of them has a
+    run, it is the first task in TASKS if a judge is named, and otherwise None. Raises UsageError if several
+    tasks in TASKS have runs.
     """
     if study.option("task"):
         return study.option("task")
@@ -114,8 +114,9 @@ def _task(study: PaperStudy) -> str | None:
 
 
 def _find_field(study: PaperStudy, task: str) -> str:
-    """Return the field of the task to use. This is a field with gold labels on passages or, if there is none,
-    the first field with grades.
+    """Return the field of the task that contains the grades.
+
+    A field with gold labels on passages takes precedence over the task's first field with grades.
     """
     from judge.scores.grades import find_graded_field
 

@@ -1,12 +1,15 @@
-"""Routing: select the units that a judge may label alone with a promised agreement. People label the other units.
+"""Routing: select the units that a judge may label alone with a promised agreement. People label the other
+units.
 
     found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # writes nothing except a look at a sealed test
     run_id, known = keep(found)                                       # the derived judge of the accepted units
 
-The order of thresholds is fixed on questions that are not used to test the promise: on learn and tune if the
-task is split, otherwise on a fifth of the labelled questions. A second judge B may label units that the first
-judge A does not label. The path then first lowers the threshold of A to a planned value, and afterwards lowers
-the threshold of B. The thresholds are tested in sequence, each on all units that are accepted up to that step.
+A judge's label is accepted if its confidence reaches a threshold. A route is found along a path: each step
+lowers a threshold, so that more units are accepted. The path is fixed on questions that are not used to test
+the promise: on learn and tune if the task is split, otherwise on a fifth of the labelled questions. A second
+judge B may label units that the first judge A does not label. The path then first lowers the threshold of A
+to a planned value, and afterwards lowers the threshold of B. The steps are tested in sequence, each on all
+units that are accepted up to that step.
 """
 
 import hashlib
@@ -45,8 +48,9 @@ ORDER_SHARE = 5
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """A step of the path: the judge whose threshold is lowered (0: A, 1: B), the new threshold, and how many
-    units are then accepted.
+    """A step of the path, which lowers the threshold of one judge (0: A, 1: B).
+
+    `threshold` is the new threshold. `n_accepted` is the number of units that are accepted after this step.
     """
 
     judge: int
@@ -57,10 +61,10 @@ class PathPlace:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A route and the results of its tests. `at` is the last step at which the promise holds, or None if it never holds.
+    """A route and the results of its tests.
 
-    `reached[u]` is the first step that accepts unit u of the table. `tested[u]` is True if the label of unit u
-    was used in the tests.
+    `at` is the last step at which the promise holds, or None if it never holds. `reached[u]` is the first
+    step that accepts the table's unit u. `tested[u]` is True if the label of this unit was used in the tests.
     """
 
     table: derive.RunTable
@@ -114,14 +118,17 @@ def route(
     reference: str | None = None,
     split: Split | None = None,
 ) -> Route:
-    """Find the largest set of units that the judges can label alone with an agreement of at least `agree` with
-    the reference.
+    """Find the largest set of units that the judges can label alone.
 
-    `runs` names judge A, or A and B. The promise holds with probability `confidence` over random draws of the
-    labelled questions. If the task is split, its sealed test is opened. The look is logged first, and if the
-    level of the look is stricter, the promise is tested at this level. Raises UsageError if `agree` or
-    `confidence` is not between 0 and 1, if the field has no labels, or if there are fewer than 10 labelled
+    `runs` names judge A, or A and B. The promise is that their labels agree with the reference on at least
+    the share `agree` of the set. It holds with probability `confidence` over random draws of the labelled
     questions.
+
+    If the task is split, the promise is tested on its sealed test, and a look at the test is logged first.
+    The test then uses the level of the look if this level is stricter than `confidence` requires.
+
+    Raises UsageError if `agree` or `confidence` is not between 0 and 1, if the field has no labels, or if
+    there are fewer than 10 labelled questions to test the promise on.
     """
     if not 0 < agree < 1 or not 0 < confidence < 1:
         raise UsageError("--agree and --confidence must be between 0 and 1, for example 0.9 and 0.95")
@@ -200,9 +207,10 @@ def route(
 
 
 def _least(agree: float, level: float) -> int:
-    """Return the minimum number of questions that can confirm a promise: the smallest n with agree^n <= level.
+    """Return the smallest number of questions with which a test at this level can confirm a promise.
 
-    This is for questions with one unit each and without errors.
+    This is the smallest n with agree^n <= level. It is enough if each question has one unit and no label is
+    wrong.
     """
     return int(np.ceil(np.log(level) / np.log(agree)))
 
@@ -262,10 +270,10 @@ def _path(
     level: float,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
-    """Return the steps (judge, threshold). For each unit, also return the first step that accepts the unit, and
-    the judge that labels it at this step.
+    """Compute the path without the labels that are used in the tests.
 
-    Labels in the test are not used.
+    Returns the steps (judge, threshold), the first step that accepts each unit, and the judge that labels
+    each unit at that step.
     """
 
     def confidences_of(mask: BoolArray, j: int) -> FloatArray:
@@ -316,10 +324,10 @@ def _plan_step(
     ordered: BoolArray,
     agree: float,
 ) -> int:
-    """Return the last step of A's path at which A makes at most half of the allowed errors on labels that are
-    not used in the tests.
+    """Return the step at which the path stops lowering the threshold of judge A, and continues with judge B.
 
-    If there are no such labels, return the first step.
+    This is the last step at which A makes at most half of the allowed errors, on labels that are not used in
+    the tests. If there is no such step, return the first step.
     """
     best = 0
     # The other half of the allowed errors is reserved for B.

@@ -81,11 +81,11 @@ def _common(each: Sequence[Sequence[str]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LabelsWanted:
-    """A request by a paper for the labels for one field of a task, on `units`. The SQL condition `where`
-    selects these units.
+    """A paper's request for the labels of some units, for one field of a task.
 
-    `models` lists the judges (empty: the only judge in the study). For `purpose`, see `chosen.PURPOSE`.
-    `together` is the column that groups units (such as those of an answer or a list) that must all be labelled.
+    `where` is the SQL condition that selects the units. `models` lists the judges (empty: the only judge in
+    the study). For `purpose`, see `chosen.PURPOSE`. `together` is the column that groups units, such as the
+    parts of an answer. Human labels in a group are used only if the whole group is labelled.
     """
 
     task: Task
@@ -135,16 +135,17 @@ class RunLabels:
     def find_runs(self, system: str, task_id: str) -> list[chosen.Run]:
         """Return the runs of a task whose labels are outputs of this system.
 
-        If the system was imported, a judge may have the same name (--as). In this case, only imported runs and
-        runs added with --also-generate are returned.
+        If outputs of the system were imported, a judge with the same name (--as) is not the system. In this
+        case, only imported runs and runs added with --also-generate are returned.
         """
         is_imported = system in self.rows.imported
         runs = [run for run in self.runs if run.task_id == task_id and run.model == system]
         return [run for run in runs if run.imported or run.added or not is_imported]
 
     def task(self, task_id: str, purpose: Mapping[str, str]) -> Task:
-        """Return the task in the version of the matching run. Without such a run, return the study's version
-        or, if there is none, the newest version.
+        """Return the task in the version that was used by the newest run with this purpose.
+
+        Without such a run, return the study's version or, if there is none, the newest version.
         """
         # Labels must be read with the version of the task that they were given for.
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
@@ -155,11 +156,10 @@ class RunLabels:
     def best(
         self, runs: Sequence[chosen.Run], units: UnitNumbers, field: str, role: str = "judge"
     ) -> UnitLabels:
-        """Return labels, statuses and a mask of units without a judgement.
+        """Return labels, statuses and a mask of units without a judgement, all from one run.
 
-        The labels come from the newest complete run or, if no run is complete, from the run with the most
-        units. If the runs differ in their settings, only runs with the settings in `request.equal` are
-        considered, unless no run has these settings.
+        The newest complete run is used or, if no run is complete, the run with the most units. If the runs
+        have different settings, those with the settings in `request.equal` take precedence.
         """
         candidates: list[tuple[chosen.Run, UnitLabels]] = []
         several = len(_settings(runs)) > 1
@@ -188,12 +188,13 @@ class RunLabels:
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:
-        """If runs with different settings could be used for a part, return the settings to read, by role and model.
+        """Choose equal settings for all parts of a score, and return them by role and model.
 
-        These are the settings of the newest runs that cover all parts with the most units. Only a partial score
-        may use settings of runs with fewer units. Parts whose runs are all named with --run are not considered.
-        If no runs with equal settings cover all parts, raises UsageError, which lists the runs and their
-        settings.
+        A role and model are omitted if all runs that could be used for each part have the same settings. For
+        each part, runs with the most units are considered, and the newest settings that all parts share are
+        chosen. Only a partial score may use settings of runs with fewer units. Parts whose runs are all named
+        with --run are not considered. If the parts share no settings, raises UsageError, which lists the runs
+        and their settings.
         """
         settings_of: dict[Asker, str] = {}
         free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
@@ -217,9 +218,7 @@ class RunLabels:
         return settings_of
 
     def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
-        """Return the settings of the runs that were read, by role and model. Each value maps a setting (in
-        words) to the tasks of its runs.
-        """
+        """Return the settings of the runs that were read: {(role, model): {settings in words: tasks}}."""
         run_ids = {source.run.run_id for source in self.runs_read}
         settings_of: dict[Asker, dict[str, list[str]]] = {}
         for part in self.parts:
@@ -295,8 +294,9 @@ class RunLabels:
         return {name: value for name, value in run.options.items() if name in kept}
 
     def guess(self) -> str:
-        """Return the model for a printed command: the requested judge or, without a request, the study's only
-        judge. If there is no only judge, return a default.
+        """Return the model for a printed command: the requested judge or the study's only judge.
+
+        Return a default model if no judge is requested, and the study has no judge or several judges.
         """
         if self.request.models:
             return self.request.models[0]

@@ -26,8 +26,9 @@ _NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 def differences(
     store: Store, first: Sequence[Score], second: Sequence[Score], **options: Unpack[IntervalOptions]
 ) -> list[Difference]:
-    """Return the difference `second` - `first` in each common measure, on the shared rows and with the paired
-    test of leaderboards.
+    """Return the difference `second` - `first` in each measure that both have.
+
+    The measures are computed on the shared rows, and the differences are tested as on a leaderboard.
     """
     theirs = {score.measure: score for score in second}
     item_of = items_of(store)
@@ -88,10 +89,11 @@ def score_shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
-    """Return the key by which each unit is matched, and the unit's group.
+    """Return each unit's key, by which it is matched with units of other scores, and each unit's group.
 
-    For an item, an answer or a part of an answer, the key is the item. For any other unit, such as a passage, it is the unit
-    itself. If a score mixes several kinds of units, the key is the unit's kind and question, and the group is the question.
+    For an item, an answer or a part of an answer, the key is the item. Any other unit, such as a passage, is
+    its own key. The group is the same as the key. If a score mixes several kinds of units, however, the key
+    is the unit's kind and question, and the group is the question.
     """
     ids = score.units.ids
     if isinstance(ids, pd.MultiIndex):
@@ -106,9 +108,9 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
 
 
 def sum_by_question(scores: Sequence[Score]) -> list[FloatArray]:
-    """Return the sums for each score, by question. The last column is the number of units.
+    """Sum each score's values by question, and return one array for each score.
 
-    All scores get the same questions in the same order.
+    The last column is the number of units. All arrays have the same questions in the same order.
     """
     shared: pd.Index[Any] | None = None
     for score in scores:

@@ -97,11 +97,13 @@ def swap(
 ) -> Swap:
     """Compare two judges in every measure that depends on tasks that both have run.
 
-    A part of a paper is compared if both judges have runs of all its tasks. `request.runs` names runs that both
-    judges use for other tasks. Differences are computed on the units with a value on both sides, and the
-    coverage is the share of these units. If `reference` is given (see `judge.labels`), the judges' agreement
-    with the reference is also compared, on the units that both judges and the reference labelled. Raises
-    UsageError if the judges have no task in common.
+    A part of a paper is compared if both judges have runs of all its tasks. For other tasks, `request.runs`
+    can name runs that both judges share. Differences are computed on the units with a value on both sides,
+    and the coverage is the share of these units.
+
+    If `reference` is given (see `judge.labels`), the judges' agreement with the reference is also compared,
+    on the units that both judges and the reference labelled. Raises UsageError if the judges have no task in
+    common.
     """
     runs = chosen.list_runs(store)
     both = side(store, first, runs), side(store, second, runs)
@@ -217,7 +219,7 @@ def _shares(study: PaperStudy, task: str) -> list[Score]:
 def _agreement(
     store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **options: Unpack[IntervalOptions]
 ) -> list[Difference]:
-    """Compare the two sides' agreement with a reference on each field of these tasks that is not text.
+    """Compare how well two sides agree with a reference, for each field of these tasks except text fields.
 
     The newest run of each side is used.
     """
@@ -246,9 +248,10 @@ def _agreement(
 def _compare_paired(
     panel: Panel, judges: Sequence[str], reference: str, **options: Unpack[IntervalOptions]
 ) -> Difference:
-    """Compare two judges' agreement with the reference, on the units that both judges and the reference labelled.
+    """Compare two judges' agreement with the reference, on the units that all three labelled.
 
-    The coverage is the share of these units among the units that the judge and the reference were asked about.
+    A judge's coverage is the share that these units have of all units that this judge and the reference were
+    both asked about.
     """
     [compared] = panel.compare_judges(judges, reference, **options)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)

@@ -22,10 +22,11 @@ STAGES = ("top-k", "rerank", "retrieve")
 
 
 class SystemReading(Reading):
-    """A reading that has the requested `rows`, the runs (`judges`), and the system and condition that were read
-    (`whose`).
+    """A reading that also chooses the answers and rankings of the system under test.
 
-    Outputs of a different system are never used instead of outputs of the system under test.
+    `rows` contains the requested rows, and `judges` contains the runs. `whose` is the system and condition
+    whose answers were read. Outputs of a different system are never used instead of outputs of the system
+    under test.
     """
 
     def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
@@ -124,10 +125,11 @@ class SystemReading(Reading):
     def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
         """Return the model that generates a system's outputs, and the options for a new run.
 
-        This is the model of the runs that generated outputs of the system, or the system itself if its name is
-        the name of a model. Return None if the system's outputs were imported (unless --also-generate was
-        given), or if no model is known. If an imported system lacks outputs, they stay missing: judges never
-        generate them.
+        If runs have already generated outputs of the system, this is their model. Otherwise it is the system
+        itself, if its name is the name of a model. Return None if no model is known.
+
+        Also return None if the system's outputs were imported, unless --also-generate was given. Outputs that
+        an imported system lacks stay missing, because a judge's outputs are not outputs of that system.
         """
         # If a model filled the gaps of an imported system, the score would be of a different system.
         if system in self.rows.imported and not self.request.also_generate:
@@ -144,11 +146,12 @@ class SystemReading(Reading):
     def ranking(self, name: str | None = None) -> tuple[str, str] | None:
         """Return the requested ranking of the data set as (name, stage).
 
-        Without `name`, the last stage of the ranking with the system's name is used, because the system was
-        given the passages of this stage. A ranking with the name of a different system is never used. If the
-        data set has no ranking, record a step and return None. If only other systems have rankings, record the
-        missing ranking and return None. Raises UsageError if the choice is ambiguous, or if the named ranking
-        does not exist.
+        Without `name`, the only ranking that `list_rankings` returns is used. If a ranking has several stages,
+        the last stage is used, because the system was given its passages.
+
+        Without a ranking, return None and record what is missing: a step that creates a ranking, or
+        a ranking that must be imported for the system. Raises UsageError if the choice is ambiguous, or if
+        the named ranking does not exist.
         """
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in (None, n)]
@@ -184,8 +187,8 @@ class SystemReading(Reading):
     def list_rankings(self, names: Sequence[str]) -> list[str]:
         """Return the names of the rankings that can be used for the system.
 
-        These are the ranking with the system's name or, if there is none, all rankings without another system's name. If no
-        system is named, all names are returned.
+        If there is a ranking with the system's name, this is the only one. Otherwise, all rankings can be
+        used except those with the name of another system. If no system is named, all names are returned.
         """
         system = self.named
         if system is None or system in names:

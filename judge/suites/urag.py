@@ -100,8 +100,9 @@ def _brief(scores: list[Score]) -> list[Score]:
 
 
 def _calibrator(study: PaperStudy, context: str, questions: Questions, answered: Choices) -> Choices:
-    """Return the answers on which sets are calibrated: those of the system named by --calibrate-on or, by
-    default, the system's own.
+    """Return the answers on which conformal sets are calibrated.
+
+    These are the answers of the system named by --calibrate-on or, by default, of the system under test.
     """
     other = study.option("calibrate-on")
     if not other or other == study.get_tested():
@@ -143,8 +144,10 @@ def _read_swapped(
     first: Choices,
     run: Run | None,
 ) -> Choices | None:
-    """Return the system's answers in a second pass that shows its own or swapped probabilities. Return None if
-    no second pass was requested.
+    """Return the system's answers in a second pass, in which each prompt shows probabilities for the options.
+
+    These are the system's own probabilities, unchanged or swapped. Return None if no second pass was
+    requested, or if it has no answers yet.
     """
     from judge.runner import second
 
@@ -178,8 +181,9 @@ def _kind(study: PaperStudy) -> str:
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
-    """Return the measures of the second pass, and the changes in accuracy and set size on the questions in both
-    passes.
+    """Return the measures of the second pass, and their changes from the first pass.
+
+    The changes are computed for accuracy and set size, on the questions that are in both passes.
     """
     from judge.scores.compare import score_pair
 
