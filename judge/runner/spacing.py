@@ -38,11 +38,11 @@ calls make up for the delay.
 class Spacing:
     """Computes the time between calls to a server that refuses too many of them.
 
-    Single refusals are not evidence. When more than `TOLERATED_SHARE` of the calls are refused, the rate is
-    halved until fewer are refused. From there it rises a little with every call and falls with every refusal,
-    and so settles where `TARGET_SHARE` of the calls are refused (the weighted up-down method, Kaernbach 1991,
-    Perception & Psychophysics 49, 227-229). If a slower rate does not help, the server refuses calls at
-    random. In that case, this share of refusals is tolerated, and calls are no longer spaced.
+    A few refusals do not change the rate. When more than `TOLERATED_SHARE` of the calls are refused, the rate
+    is reduced until fewer are refused. After that, the rate rises a little with every call and falls with
+    every refusal, so that about `TARGET_SHARE` of the calls are refused (the weighted up-down method,
+    Kaernbach 1991, Perception & Psychophysics 49, 227-229). If a slower rate does not help, the server
+    refuses calls at random. In that case, the refusals are tolerated, and calls are no longer spaced.
     """
 
     def __init__(self, since: float = -math.inf) -> None:
@@ -132,7 +132,9 @@ class Spacing:
 
     @property
     def _step(self) -> float:
-        """The change of the log rate after a refusal: smaller if many more calls were sent before it arrived."""
+        """The amount by which a refusal lowers the log rate. It is smaller if more calls are sent before the
+        refusal arrives.
+        """
         assert self.rate is not None
         return STEP / (1 + self._refusal_seconds * self.rate / 4)
 
@@ -174,8 +176,10 @@ class Spacing:
 
 
 class _Trial:
-    """A search for a slower rate: the share of accepted calls at its start, and the share that a rate limit
-    would accept now.
+    """A search for a slower rate.
+
+    `accepted` is the share of accepted calls at the start. `expected` is the share that would be accepted at
+    the current rate if the server had a rate limit.
     """
 
     def __init__(self) -> None:

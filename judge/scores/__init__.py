@@ -1,1 +1,4 @@
-"""Compute measures from tables of labels, with n, coverage and interval. There is one file per paper or kind of measure."""
+"""Compute measures from tables of labels. There is one file per paper or kind of measure.
+
+Each measure has an interval, the number of units and the coverage.
+"""

@@ -66,20 +66,23 @@ def score_citations(answers: pd.DataFrame) -> list[Score]:
 def score_judged_citations(
     answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame
 ) -> list[Score]:
-    """Return micro-averaged (over citations and sentences) and macro-averaged precision, recall and F1 of
-    judged citations.
+    """Return precision, recall and F1 of citations that a judge has labelled.
+
+    The averages are micro (over citations or sentences) and macro (over answers).
 
     answers    unit_id, question_id
-    sentences  unit_id, answer_id: the sentences that need a citation (leave no_rad out); invented (optional:
-               the number of its citations that name no passage)
+    sentences  unit_id, answer_id: the sentences that need a citation (leave out sentences labelled no_rad);
+               invented (optional): how many of the sentence's citations name no passage
     citations  unit_id, sentence_id, label (full, partial, none), status: one row per cited passage
 
-    P = share of citations that support their sentence, R = share of sentences that a citation supports. Partial
-    support counts as 0. If a sentence has several citations, the best one counts. An invented citation supports
-    nothing and is included in P's denominator; `judged_attribution_invented_share` is the share of such
-    citations. A sentence with an unlabelled citation is unknown, unless another citation supports it fully. In
-    the macro means, an answer with an unknown citation or sentence has no value, an answer without citations
-    has no P, and an answer without sentences has no R.
+    P is the share of citations that support their sentence. R is the share of sentences that a citation
+    supports. Partial support counts as 0. If a sentence has several citations, the best one counts. An
+    invented citation supports nothing, but counts in the denominator of P;
+    `judged_attribution_invented_share` is the share of such citations.
+
+    A sentence with an unlabelled citation has no value, unless another citation supports it fully. In the
+    macro means, an answer has no P if it has no citations or an unlabelled one. It has no R if it has no
+    sentences or one without a value.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -104,10 +107,10 @@ def score_judged_citations(
 
 
 def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
-    """Return the citations, with a row added for each citation that names no passage (the sentence's column
-    `invented` counts them).
+    """Return the citations with added rows for invented citations, which name no passage.
 
-    The added rows have the label `none` and come after the others; a column `is_invented` marks them.
+    The column `invented` of `sentences` says how many rows are added for each sentence. The added rows have
+    the label `none` and come after the others. A column `is_invented` marks them.
     """
     if "invented" not in sentences.columns:
         return citations

@@ -107,8 +107,9 @@ def empty(answers: pd.DataFrame) -> BoolArray:
 
 
 def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
-    """Return, for each part, the position in `whole` of the unit that the part belongs to. Raises BadInput if
-    this unit is unknown.
+    """Return, for each id in `parts`, the position in `whole` of the unit with this id.
+
+    Raises BadInput if an id is unknown. The error names the tables `of` and `wholes`.
     """
     places = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
     if (places < 0).any():
@@ -119,15 +120,17 @@ def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
 
 
 def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
-    """Return the number of parts in each of n wholes. If a mask `of` is given, only the parts that it selects
-    are counted.
+    """Return the number of parts in each of `n` larger units. `where` has the position of each part's unit.
+
+    If the mask `of` is given, only the parts that it marks are counted.
     """
     return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
 
 
 class Parts:
-    """The parts of wholes, such as the sentences of answers. `of[p]` is the position of the whole that contains
-    part p.
+    """Parts of larger units, such as the sentences of answers.
+
+    The larger units are called wholes. `of[p]` is the position of the whole that contains part p.
     """
 
     def __init__(self, table: pd.DataFrame, name: str, wholes: Units, of: str, key: str) -> None:
@@ -146,8 +149,10 @@ class Parts:
         return counts(self.of, len(self.wholes), marked)
 
     def count_expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
-        """Return the number of parts in each whole: the number of its rows or, if greater, its value in the
-        optional column `name`.
+        """Return the expected number of parts in each whole.
+
+        This is the value in the optional column `name` of `wholes`, or the number of the whole's rows if that
+        is greater.
         """
         rows = self.count()
         if name not in wholes.columns:
@@ -167,7 +172,10 @@ class Parts:
 
 
 def combine_status(status: StatusArray, where: IntArray, n: int) -> StatusArray:
-    """Return the status of each whole: of its parts' statuses except ok, the one that comes first in STATUSES."""
+    """Return the status of each whole, which is ok if all its parts are ok.
+
+    Otherwise it is the first status in STATUSES, other than ok, that one of its parts has.
+    """
     result = np.zeros(n, dtype=np.int8)
     # From the last status to the first, so that the first in the order of STATUSES overwrites the others.
     for code in range(len(STATUSES) - 1, 0, -1):

@@ -153,13 +153,16 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
 
 
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
-    """Return cbr: the number of pairs whose answers both support their own claims, over the number of pairs
-    whose answers are both valid.
+    """Return two measures: `cbr`, which shows confirmation bias in the answers, and `valid_pairs`.
+
+    `cbr` is the number of pairs in which both answers support their own claims, divided by the number of
+    pairs in which both answers are valid. `valid_pairs` is the share of pairs in which both answers are
+    valid.
 
     An answer is valid if it is not empty and was not refused by the system (column `valid`). `Others` is a
-    valid answer that does not support its claim. A verdict is missing if the judge refused or its reply cannot
-    be parsed. A pair with a missing verdict is left out of both measures, unless its other answer is invalid.
-    `valid_pairs` is the share of valid pairs.
+    valid answer that does not support its claim. A verdict is missing if the judge refused or its reply
+    cannot be parsed. A pair with a missing verdict is left out of both measures. However, if its other answer
+    is invalid, `valid_pairs` counts the pair as invalid.
     """
     who = _pairs(pairs)
     both, off, status = _supports(pairs, answers)
@@ -227,9 +230,10 @@ def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
 
 
 def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, BoolArray, StatusArray]:
-    """Return support [pairs, 2], a mask of the pairs with an invalid answer, and each pair's status.
+    """Return whether each answer supports its claim [pairs, 2], a mask of the pairs with an invalid answer,
+    and each pair's status.
 
-    Support is 1 if the answer supports its claim, and nan if the answer does not count.
+    The first array contains 1, 0, or nan if the answer is invalid or has no verdict.
     """
     who = units(answers, "answers", "claim_id")
     given = encode_labels(column(answers, "label", "answers"), _ANSWERS, "answer")

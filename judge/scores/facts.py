@@ -21,12 +21,15 @@ Pair = tuple[Score, Score]
 def several(judges: Mapping[str, Pair]) -> list[Score]:
     """Return factuality over several judges, then the factuality of each judge.
 
-    `judges` maps each judge to a pair (eligibility, unadjusted factuality), as returned by `garage.factuality`.
+    `judges` maps each judge to a pair (eligibility, unadjusted factuality), as returned by
+    `garage.factuality`.
 
-    The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i
-    ineligible. A judge's mean leaves out the answers for which the judge gave no verdict. If one judge gave no
-    eligibility verdict and all other judges say ineligible, I_i is unknown, and answer i has no value. The
-    paper's rule, `unparsed="facts"` of `garage.factuality`, avoids this case.
+    Factuality is the mean over judges j of the mean over answers i of G_ij (1 - I_i). G_ij is the unadjusted
+    factuality. I_i is 1 if all judges call answer i ineligible, and otherwise 0. A judge's mean leaves out
+    the answers for which the judge gave no verdict.
+
+    If one judge gave no eligibility verdict and all other judges say ineligible, I_i is unknown, and answer i
+    has no value. This cannot happen under the paper's rule, `unparsed="facts"` of `garage.factuality`.
     """
     if not judges:
         raise BadInput("there are no judges")
@@ -68,7 +71,7 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
 
 
 def _everyone(judges: Mapping[str, Pair]) -> Units:
-    """Return all answers that at least one judge was asked about."""
+    """Return all answers that occur in the scores of at least one judge."""
     every = [score.units for pair in judges.values() for score in pair]
     ids = pd.Index(np.concatenate([units.ids.to_numpy() for units in every]))
     questions = np.concatenate([units.questions[units.clusters] for units in every])
@@ -77,7 +80,7 @@ def _everyone(judges: Mapping[str, Pair]) -> Units:
 
 
 def _on(score: Score, who: Units) -> FloatArray:
-    """Return a judge's values (1, 0 or nan) on all these answers."""
+    """Return a judge's value for each answer in `who`: 1, 0 or nan."""
     values = np.full(len(who), np.nan)
     values[who.ids.get_indexer(score.units.ids)] = score.rows[:, 0]
     return values

@@ -64,16 +64,19 @@ def factuality(
     unadjusted_raf, raf    the same with R_i from `relevant`, on the same rows
     over_summarisation_gap factuality - raf on those rows
 
-    An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all its
-    sentences are no_rad in `full`: no relevant passage can support it, so no judge is called. R_i is at most
-    F_i, because the relevant passages are a subset of all passages. If the labels contradict this, R_i is set
-    to F_i, and a note gives the number of such answers. An answer with an unlabelled sentence has no F_i, even
-    if another sentence is not grounded; otherwise the mean would be biased downwards. `factuality` has no value
-    if E_i or F_i is missing. With `paired`, if F_i or R_i is missing, both count as missing. `paired=False` is
-    for incomplete labels: R_i still requires F_i, but F_i does not require R_i. `unparsed="facts"` applies the
-    rule of FACTS: a reply without a verdict counts as not grounded, and as eligible. `relevant_set` names the
-    passages against which `relevant` was judged; it is only printed. Raises BadInput if `relevant` is given
-    without `full`.
+    An empty or missing answer has E_i = F_i = R_i = 0. If a row has no relevant passage, none can support a
+    sentence, so no judge is called. R_i is then 1 iff all sentences are no_rad in `full`. R_i is at most F_i,
+    because the relevant passages are a subset of all passages. If the labels contradict this, R_i is set to
+    F_i, and a note gives the number of such answers.
+
+    An answer with an unlabelled sentence has no F_i, even if another sentence is not grounded; otherwise the
+    mean would be biased downwards. `factuality` has no value if E_i or F_i is missing. With `paired`, if F_i
+    or R_i is missing, both count as missing. `paired=False` is for incomplete labels: R_i still requires F_i,
+    but F_i does not require R_i.
+
+    `unparsed="facts"` applies the rule of FACTS: a reply without a verdict counts as not grounded, and as
+    eligible. `relevant_set` names the passages against which `relevant` was judged; it only appears in a
+    note. Raises BadInput if `relevant` is given without `full`.
     """
     if relevant is not None and full is None:
         raise BadInput("RAF is measured on the same rows as factuality, so it also needs the table `full`")
@@ -110,13 +113,14 @@ def factuality(
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
-    """Return two shares of answers that decline.
+    """Return how often answers decline when they should, and how often they decline when they should not.
 
-    True positives are a share of the rows with insufficient passages, and false positives are a share of the
-    other rows.
+    The true-positive rate is the share of declining answers among the rows with insufficient passages. The
+    false-positive rate is the share among the other rows.
 
-    The label `missing` means that the answer says that the passages do not contain the information. The label
-    `attempted` means that it answers the question. An empty or missing answer is not a deflection.
+    An answer with the label `missing` declines: it says that the passages do not contain the information. An
+    answer with the label `attempted` answers the question. An empty or missing answer does not count as
+    declining.
     """
     who = units(answers, "answers")
     declined = encode_labels(column(answers, "deflection", "answers"), DEFLECTED, "deflection")

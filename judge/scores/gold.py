@@ -18,7 +18,8 @@ MEASURES = ("percent", "cohen_kappa", "krippendorff_alpha")
 
 @dataclass(slots=True)
 class FieldResult:
-    """A run's labels for one field: their counts and, if there are gold labels, their agreement with these.
+    """A run's labels for one field: the number of each label and, if there are gold labels, the agreement
+    with them.
 
     `why_none` is the reason why there are no measures. `outside` counts the gold labels outside the task's
     domain; no measure can use them.

@@ -108,8 +108,9 @@ def align_conditions(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFra
 
 
 def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Score]:
-    """Return the shares of the four cells, their total and the three accuracies, on questions that were judged
-    in all three conditions.
+    """Return the shares of MIRAGE's four cells, their total, and the accuracy in all three conditions.
+
+    Only the N questions that were judged in all three conditions are used.
 
     table: unit_id, question_id, base, oracle, mixed (1 / 0 / None), base_status, ... (optional). With b, o, m of a question:
         noise_vulnerability        #(o = 1, m = 0) / N
@@ -117,10 +118,12 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         context_insensitivity      #(b = 0, o = 0) / N
         context_misinterpretation  #(b = 1, o = 0) / N
         total                      -NV + CA - CI - CM (the repository's)
-    Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy. For this reason, the
-    accuracies are computed on the same N, and also the mean token F1 of each condition if base_f1, ... are given. An answer that the
-    system refused or did not give, or that cannot be read, is wrong. `mixed_context` is `fixed5` (the question's
-    five chunks, table 3) or `retrieved:K` (a retriever's top k, table 1), and is printed.
+
+    Each question is in one cell, so the four shares add up to 1, and NV + CA is the oracle accuracy. If
+    base_f1, ... are given, the mean token F1 of each condition is also returned, for the same N questions. An
+    answer that the system refused or did not give, or that cannot be read, is wrong. `mixed_context` is
+    `fixed5` (the question's five chunks, table 3) or `retrieved:K` (a retriever's top k, table 1), and
+    appears in a note.
     """
     if not re.fullmatch(r"fixed5|retrieved:[1-9]\d*", mixed_context):
         raise BadInput(f"the mixed context must be fixed5 or retrieved:K, not '{mixed_context}'")

@@ -54,7 +54,7 @@ RELEVANT = {"supported": 1.0, "not_supported": 0.0}
 
 @dataclass(frozen=True)
 class _Labels:
-    """The labels that parts of answers have in one column (1, 0 or nan), and the status of each judgement."""
+    """One column of labels for claims or passages (1, 0 or nan), with the status of each judgement."""
 
     values: FloatArray
     status: StatusArray
@@ -67,7 +67,7 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Shares:
-    """Computes shares of the parts of answers.
+    """Computes, for each answer, the share of its parts (claims or passages) that have a property.
 
     `expected` is the number of parts of each answer that must have a label, and `has` marks the answers that
     can have a value.
@@ -89,9 +89,10 @@ class _Shares:
         *,
         better: bool = True,
     ) -> Score:
-        """Return the share of parts that are a `hit`, among all parts or among the parts in `among`.
+        """Return each answer's share of the parts that `hit` marks.
 
-        `needed` contains the labels from which the share is computed.
+        If `among` is given, the share is computed over the parts that `among` marks, otherwise over all
+        parts. An answer has a value only if all its parts have the labels in `needed`.
         """
         known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
         ended = np.zeros(len(known), dtype=np.int8)

@@ -198,11 +198,11 @@ def _score_same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
 
 
 def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Score]:
-    """Return the share of each role that follows from a judge's exam and, if there are gold roles, the
-    agreement with them.
+    """Return the share of documents with each role, as determined by a judge's exam.
 
-    `table` has unit_id, question_id, label, status, one row per document. `gold` has the gold verdict of each document's claim,
-    `gold_roles` each document's gold role.
+    If there are gold roles, the agreement with them is also returned. `table` has one row per document:
+    unit_id, question_id, label, status. `gold` has the gold verdict of each document's claim, and
+    `gold_roles` has each document's gold role.
     """
     role = roles(table["label"], gold)
     who = units(table, "exam")

@@ -57,12 +57,11 @@ class Choices:
     ) -> Choices:
         """Build the choices from log-probabilities of the letters at the answer position, `[units, letters]`.
 
-        A softmax converts them to probabilities:
-
-        p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: unknown, -inf: impossible. If the
-        value of any of its options is unknown, a question has no probabilities. By default, all options are
-        available. Raises BadInput if a shape is wrong, if a correct letter is not an option of its question, or
-        if a row has only -inf.
+        The probability of option k is exp(l_k) / sum_j exp(l_j), where j runs over the options of the
+        question. A log-probability of nan means unknown, and -inf means impossible. If a question has an
+        option with an unknown value, the question has no probabilities. By default, every letter is an option
+        of every question. Raises BadInput if a shape is wrong, if a correct letter is not an option of its
+        question, or if a row has only -inf.
         """
         logits = np.asarray(log_probabilities, dtype=np.float64)
         if logits.shape != (len(units), len(letters)):
