@@ -49,12 +49,13 @@ ALL_SIGNS = 13
 class Compared:
     """The comparison of the judge with one annotator.
 
-    `judge_wins` is the share of units on which the judge is at least as close to the remaining annotators as
-    this annotator is. `annotator_wins` is the share of units on which the reverse holds. Ties count for both.
-    `adjusted` is the Benjamini-Yekutieli p-value. `test` is "t" or "wilcoxon". It is "none" for weighted
-    units, which are not tested and have no p-value. `error` is the standard error of annotator_wins -
-    judge_wins. `lost` is the result of a test that is not in the paper: whether the annotator wins by more
-    than epsilon.
+    `judge_wins` is the share of units on which the judge is at least as close to the other annotators as this
+    annotator is. `annotator_wins` is the share of units on which this annotator is at least as close to them
+    as the judge is. Ties count in both shares. `error` is the standard error of annotator_wins - judge_wins.
+
+    `test` is "t" or "wilcoxon". It is "none" for weighted units, which are not tested and have no p-value.
+    `adjusted` is the Benjamini-Yekutieli p-value. `won` is the result of the paper's test. `lost` is the
+    result of the opposite test, which is not in the paper: whether the annotator wins by more than epsilon.
     """
 
     annotator: str
@@ -74,11 +75,12 @@ class Compared:
 class AltTest:
     """The result of the alternative annotator test.
 
-    `winning_rate` is the share of tested annotators that the judge beats, and `advantage` is the mean of
-    `judge_wins`. Both are None if no annotator could be tested, and `reason` says why. `skipped` lists the
-    annotators who were not tested, each with the reason. `least_others` is the smallest number of other
-    annotators who must have labelled a unit. `notes` say where `least_others` or the test differs from the
-    paper.
+    `winning_rate` is the share of tested annotators that the judge beats, or None if no annotator was tested;
+    `reason` then says why. `advantage` is the mean of `judge_wins`, or None if no annotator was compared.
+    `skipped` lists the annotators who were not compared, each with the reason.
+
+    A unit counts only if at least `least_others` annotators labelled it in addition to the compared
+    annotator. `notes` say where `least_others` or the test differs from the paper.
     """
 
     judge: str
@@ -273,7 +275,10 @@ def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> flo
 
 
 def _t_below_zero(distance: float, error: float, g: int) -> float:
-    """Return the one-sided p-value of H1: the expected distance is below 0."""
+    """Return the one-sided p-value of a t-test of H1: the mean is below 0.
+
+    `distance` is the estimated mean, `error` is its standard error, and `g` is the number of clusters.
+    """
     # No cluster differs from another: the quotient below would be 0 / 0.
     if error < 1e-15:
         return 0.0 if distance < 0 else 1.0

@@ -192,10 +192,11 @@ def cross_fitted(
 
 
 def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
-    """Return, in nats, how much information each unit's probabilities add to the label shares in the other folds.
+    """Return how much more each unit's probabilities say about its label than the label shares do, in nats.
 
-    The value of a unit is ln(probability of its label) - ln(share of that label), or nan if a probability or
-    the label is unknown. Cross-fitted probabilities are informative if the mean of these values is above 0.
+    The value of a unit is ln(probability of its label) - ln(share of that label in the other folds). It is
+    nan if the unit is in no fold, or if a probability or the label is unknown. Cross-fitted probabilities are
+    informative if the mean of these values is above 0.
     """
     nats = np.full(len(codes), np.nan)
     k = probabilities.shape[1]

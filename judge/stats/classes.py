@@ -63,11 +63,13 @@ def class_scores(
     label.
 
     The measures are named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision =
-    TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in
-    the denominator; the coverage is the pair's. A zero denominator gives None with a reason, never 0.
-    macro_f1 is the mean F1 over the labels that either annotator used. The values are those of scikit-learn
-    (`precision_recall_fscore_support`, zero_division=nan). For `options`, see `measures`. Raises BadInput if an
-    annotator is not in the table.
+    TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). macro_f1 is the mean F1 over
+    the labels that either annotator used. The values are those of scikit-learn
+    (`precision_recall_fscore_support`, zero_division=nan).
+
+    n is the number of units in the denominator. If it is zero, the value is None with a reason, never 0. The
+    coverage of every measure is the share of units that both annotators labelled. For `options`, see
+    `measures`. Raises BadInput if an annotator is not in the table.
     """
     settings = IntervalSettings(**options)
     table = ratings.select([predicted, reference])

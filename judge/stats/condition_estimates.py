@@ -43,13 +43,13 @@ class IntervalArrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The statistics of the conditions with standard errors, as arrays over studies. The last axis is the
-    statistic.
+    """The statistics of the conditions with standard errors, as arrays over studies.
 
-    The first three statistics belong to condition (a): judge-human minus human-human agreement, judge-human
-    agreement, and human-human agreement. The others belong to condition (d), for each label: the judge's
-    recall minus another annotator's recall (*finds*), and the same difference in precision (*means*). `few`
-    is the effective number of questions for each statistic, i.e. the degrees of freedom plus 1.
+    In arrays of statistics, the last axis is the number of the statistic. The first three belong to condition
+    (a): judge-human minus human-human agreement, judge-human agreement, and human-human agreement. The others
+    belong to condition (d), for each label: the judge's recall minus another annotator's recall (*finds*),
+    and the same difference in precision (*means*). `few` is the effective number of questions for each
+    statistic, i.e. the degrees of freedom plus 1.
     """
 
     units: FloatArray
@@ -187,8 +187,9 @@ def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
 
 
 def _effective(parts: FloatArray, w: FloatArray) -> FloatArray:
-    """Return the effective number of questions over which a sum is spread, [studies, labels]: (sum x)^2 / sum
-    x^2 (Kish 1965).
+    """Return Kish's effective number of questions for each sum, [studies, labels].
+
+    It is (sum x)^2 / sum x^2, where x are the contributions of the questions to the sum (Kish 1965).
     """
     total, squares = _sum_questions(w, parts), _sum_questions(w, parts**2)
     return np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
@@ -210,8 +211,9 @@ def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
 
 
 def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return the exact binomial upper bound on the share of questions with a different value, given that all
-    observed questions have the same value.
+    """Return an upper bound on the share of questions whose value differs from the one that was observed.
+
+    The bound is the exact binomial bound for the case that all observed questions have the same value.
     """
     bound: FloatArray = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(questions, 1))
     return bound

@@ -33,10 +33,10 @@ from judge.stats.verdict_inputs import (
 class ConditionArrays:
     """The results of the conditions, as arrays over studies. In results by label, labels are the second axis.
 
-    `difference` is condition (a), or None if there is only one source of labels. `skill` is (b), whose
-    interval has a separate confidence. `agreement` is the judge's agreement with the annotators; its interval
-    has the same confidence as those of (a) and (e). `ceiling` is (e). `finds` and `means` are (d) by label,
-    and `recall_states` and `precision_states` are the corresponding states. A state is HOLDS, OPEN or FAILS.
+    `difference` is condition (a), or None if there is only one source of labels. `skill` is (b); its interval
+    has the confidence `Limits.skill_confidence`. `agreement` is the judge's agreement with the annotators,
+    and `ceiling` is (e); their intervals have the same confidence as the interval of (a). `finds` and `means`
+    are (d) by label, with the states `recall_states` and `precision_states`. A state is HOLDS, OPEN or FAILS.
     """
 
     of: Estimates

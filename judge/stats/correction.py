@@ -139,8 +139,11 @@ def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
 def _shift(
     sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    """Return the judge's mean on the unlabelled units minus its mean on the labelled units, and the negative
-    of each cluster's influence on this difference.
+    """Return how much the judge's mean differs between unlabelled and labelled units, and each cluster's part
+    in the error of this difference.
+
+    The difference is unlabelled minus labelled. The sign of the clusters' parts is the opposite (labelled
+    minus unlabelled).
     """
     ones = np.ones(len(f))
     if labelled.all():
@@ -190,8 +193,9 @@ class _Sample:
         return replace(with_t_interval, low=low, high=high)
 
     def _wilson(self, values: FloatArray, weights: FloatArray, g: int) -> tuple[float, float]:
-        """Return Wilson's bounds for a share, computed with its effective number of independent units and
-        quantiles of t(g - 1).
+        """Return Wilson's bounds for a share of values that may be weighted and clustered.
+
+        Wilson's formula is used with the effective number of independent units and the quantiles of t(g - 1).
         """
         from scipy.special import stdtrit
 
@@ -208,8 +212,8 @@ class _Sample:
     ) -> Measure:
         """Return the measure with the given value and a t interval.
 
-        `residuals` is the number of labelled units. If it is above 0 and there are `bounds`, two
-        pseudo-residuals are added, one error in each direction.
+        If `residuals` is not 0, it must be the number of labelled units. If there are also `bounds`, the
+        variance then includes two additional residuals, the largest possible error in each direction.
         """
         base = replace(base, confidence=self.confidence)
         least, most = self.bounds or (-np.inf, np.inf)
@@ -253,10 +257,10 @@ class _Sample:
 
 
 def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
-    """Return a weighted share of 0 / 1 values, and the number of independent units that would give the same
-    variance as the clusters.
+    """Return a weighted share of 0 / 1 values, and the effective number of independent units.
 
-    This number is at most the number of units. If all values are equal, it is the number of clusters.
+    A share of that many independent units has the same variance as this share of clustered units. The number
+    is at most the number of units. If all values are equal, it is the number of clusters.
     """
     there = weights > 0
     share = float(np.average(values[there], weights=weights[there]))

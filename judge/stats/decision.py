@@ -37,10 +37,12 @@ class Verdict:
     `rule` is the rule in words, and `because` states the numbers behind the decision. `more_clusters` and
     `more_units` are the questions and units still needed. They are None if the verdict is decided. They are
     also None if no number suffices, and `outlook` has the reason. `people` are the annotators who took part,
-    and `source` is the single source of labels, if there is only one. `draw` describes how the labelled units
-    were selected. `of` and `limits` are the input of the rule. `copies` are annotators whose labels are
-    nearly identical to the judge's; if there are any, the judge is not trusted. `held_up` is the reason why
-    the sample cannot support trust, if there is one.
+    and `source` is the single source of labels, if there is only one.
+
+    `of` contains the data, and `limits` the limits, to which the rule was applied. `draw` describes how the
+    labelled units were selected. `held_up` is the reason why these units cannot support trust, or empty if
+    they can. `copies` are annotators whose labels are nearly identical to the judge's; if there are any, the
+    judge is not trusted.
     """
 
     judge: str
@@ -91,17 +93,20 @@ def verdict(
 ) -> Verdict:
     """Decide whether a judge can be trusted, by comparing it with `people` or only with `reference`.
 
-    `reference` is one person, the gold labels or the decided labels.
+    `reference` is one person, the gold labels or the decided labels. `gold` is a column of gold labels: if
+    annotators contradict it, the verdict is undecided.
 
     Agreement is averaged within the units that the judge and two annotators labelled. Chance agreement comes
-    from the pooled label shares. `name` and `level` determine how much near labels agree. `draw` describes
-    how the units were drawn. If it has looks, the verdict uses the units of the last look, at the confidence
-    that the boundary requires. Otherwise the verdict is a single look at all units. `gold` is a column of
-    gold labels: if annotators contradict it, the verdict is undecided. If `power` is None, the number of
-    labels still needed is not computed. The intervals are jackknife intervals, so only `confidence` is used
-    from `options`. If it is above .95, conditions (b) and (c) become stricter to the same extent. Raises BadInput
-    if there is no annotator or reference to compare with, for unknown names, for limits out of range, and for
-    interval=None.
+    from the pooled label shares. `name` and `level` determine whether similar labels count as partial
+    agreement.
+
+    `draw` describes how the units were drawn. If it has interim looks, the verdict uses the units of the last
+    look, and intervals that keep one significance level over all looks. Otherwise the verdict uses all units
+    in a single look. If `power` is None, the number of labels still needed is not computed.
+
+    The intervals are jackknife intervals, so only `confidence` is used from `options`. If it is above .95,
+    conditions (b) and (c) become stricter to the same extent. Raises BadInput if there is no annotator or
+    reference to compare with, for unknown names, for limits out of range, and for interval=None.
     """
     if options.get("interval", "bca") is None:
         raise BadInput("a verdict needs intervals, so interval must not be None")
@@ -252,10 +257,11 @@ def _objections(
 
 
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
-    """Return the confidence of the deciding intervals.
+    """Return the confidence of the intervals that decide the verdict.
 
-    For interim looks, it is the confidence that the boundary requires. For a single look, it is `confidence`,
-    adjusted to the draw's share of the level.
+    After interim looks, it is the confidence that keeps one significance level over all looks (see
+    `boundary`). For a single look, it is `confidence`, or more if the judge shares the level with other
+    judges (`draw.share`).
     """
     if draw.looks is None or not information:
         return 1 - (1 - confidence) * draw.share
@@ -267,10 +273,10 @@ def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float
 
 
 def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[LookAhead]:
-    """Return the remaining looks, each with the boundary it would have if information grew in proportion to
-    the number of units.
+    """Return the remaining looks, each with the confidence of its intervals.
 
-    If the units were drawn with unequal probabilities, the looks are those of a simple random draw.
+    The confidence is computed as if information grew in proportion to the number of units. If the units were
+    drawn with unequal probabilities, the looks are those of a new draw with equal probabilities.
     """
     from scipy.special import ndtr
 
@@ -323,9 +329,9 @@ class Point:
 def curve(computed: Verdict) -> tuple[Point, ...]:
     """Apply the rule to the same labels at several limits, including those of the verdict itself.
 
-    Epsilon has an effect if the alt-test applies, i.e. if three annotators share ten questions. The threshold
-    has an effect if there is one source of labels. If a limit is chosen after looking at this curve, the rule
-    is no longer a test, and the caller must say so.
+    Epsilon has an effect only if the alt-test applies, for which three annotators must each share ten
+    questions with the judge. The threshold has an effect only if there is one source of labels. If a limit is
+    chosen after looking at this curve, the rule is no longer a test, and the caller must say so.
     """
     limits = computed.limits
 

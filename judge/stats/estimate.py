@@ -25,10 +25,11 @@ class Estimate:
     """A statistic of sums, from which a Measure is computed.
 
     `about` has the fields that do not depend on the value: name, annotators, n_units, n_clusters, coverage.
-    `undefined` returns the reason why the value is nan. value = 1 - share / scale, where `share` is the share
-    of failures in `trials` independent trials: the value is 1 if no failure was seen, and 1 - 1 / scale if
-    only failures were seen. These fields are None if the statistic has no such form. `least` is the smallest
-    possible value.
+    `undefined` returns the reason why the value is nan. `least` is the smallest possible value.
+
+    Some statistics are 1 - share / scale, where `share` is the share of failures in `trials` independent
+    trials. The value is then 1 if no trial failed, and 1 - 1 / scale if all failed. For other statistics,
+    `trials` is None.
     """
 
     about: Measure

@@ -1,8 +1,9 @@
 """The schedule of interim looks at a growing sample, and the significance level of each look.
 
-The verdict is computed only after fixed numbers of units, called places. All looks at one sequence of units
-share one significance level. Each place has a share of that level (an alpha-spending function, Lan & DeMets
-1983, Biometrika 70(3)), and the boundary takes into account how many labels two places share. docs/verdict.md
+The verdict is computed only after fixed numbers of units, called places. Each computation is called a look.
+All looks at one sequence of units share one significance level: an alpha-spending function (Lan & DeMets
+1983, Biometrika 70(3)) fixes how much of the level is spent up to each place. The boundary is the z value
+that a look must exceed. It takes into account how many labels two looks have in common. docs/verdict.md
 explains the rule.
 """
 
@@ -37,14 +38,15 @@ _LOWEST = -8.0
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The interim looks at one sequence of units: the completed looks, of which the last decides, and the
-    possible later looks.
+    """The interim looks at one sequence of units: those that are completed, and those that may follow.
 
-    `masks` select the units of a table at each look; each mask includes the previous one. `places` are the
-    numbers of units drawn up to each look, labelled or not. `ahead` are the remaining places. `spent[k]` is
-    the one-sided level that is spent up to look k, including the looks at `ahead`. `size` is the number of
-    units drawn up to now. `chosen` is the share of units up to the last place that annotators skipped or had
-    labelled before the draw.
+    The last completed look decides. For each completed look, `masks` select its units in a table (each mask
+    includes the previous one), and `places` has the number of units drawn up to then, labelled or not.
+    `ahead` has these numbers for the looks that may follow. `spent[k]` is the one-sided level that is spent
+    up to look k, including the looks at `ahead`.
+
+    `size` is the number of units drawn up to now. `chosen` is the share of units up to the last completed
+    look that annotators skipped or had labelled before the draw.
     """
 
     masks: tuple[BoolArray, ...]
@@ -57,7 +59,7 @@ class Looks:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """How the labelled units were selected, as far as this matters for a verdict.
+    """How the labelled units were selected, and whether they can support a verdict.
 
     `words` complete the sentence "on 300 units ...". `refused` says why these units cannot support a verdict,
     and what to do. It is empty if they can support one. Without `looks` there is a single look.
@@ -84,7 +86,10 @@ class Draw:
 
 
 def compute_spent(places: Sequence[int], end: int) -> tuple[float, ...]:
-    """Return the level that is spent up to each of these places in a sequence of at most `end` units."""
+    """Return the significance level that is spent up to and including each place.
+
+    The sequence has at most `end` units.
+    """
     share = dict(zip(PLACES, SPENT, strict=True))
     # No look follows the end of the sequence, so the whole level is spent there.
     return tuple(LEVEL if place >= end else LEVEL * share[place] for place in places)

@@ -37,10 +37,11 @@ def share_of(size: int) -> float:
 
 
 def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
-    """Return the share of the level at which each judge in a family of `size` judges is decided, by Holm's procedure.
+    """Return the share of the significance level at which each judge is tested, by Holm's procedure.
 
-    `decided(name, share)` tests one judge at a share. All judges begin with `share_of(size)`. When a judge is
-    decided, its part of the level passes to the others.
+    The family consists of `size` judges that share the level. `decided(name, share)` tests one judge at a
+    share and returns whether it is decided. All judges begin with `share_of(size)`. Judges that are not
+    decided are tested again with the larger share of a family without the decided judges.
     """
     left, shares, open_size = list(names), dict.fromkeys(names, share_of(size)), size
     while left:

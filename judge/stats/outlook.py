@@ -41,12 +41,12 @@ class Chance:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The probability of a decision as the study grows (`curve`), and the size at which this probability is
-    `power`.
+    """The probability of a decision as the study grows (`curve`), and the sizes needed for given
+    probabilities.
 
-    `more_clusters` and `more_units` are the smallest numbers of questions and units with that probability, or
-    None if no number on the curve suffices. `half` and `most` are the units needed for 50 % and 90 %. If a
-    number is missing, `why` is the reason.
+    `more_clusters` and `more_units` are the smallest numbers of added questions and units at which the
+    probability is at least `power`. `half` and `most` are the numbers of added units for 50 % and 90 %. A
+    number is None if no study on the curve is large enough. `why` is the reason if a number is missing.
     """
 
     power: float
@@ -60,8 +60,10 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class LookAhead:
-    """A future look, decided at `confidence`, after `growth` times the pilot's units have been added. Of
-    these, `more_units` have not been drawn yet.
+    """A future look, at which the verdict is computed with intervals at `confidence`.
+
+    `growth` is the number of units added to the pilot by then, divided by the number of units in the pilot.
+    `more_units` is the number of units that have not been drawn yet.
     """
 
     growth: float
@@ -79,12 +81,15 @@ def outlook(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Outlook:
-    """Return the curve for one study (arrays with one study). The caller handles studies that are already decided.
+    """Return the probability of a decision as one study grows. The arrays in `sums` contain only this study.
 
-    With `looks`, a study is decided at the first look that reaches a decision, and the curve contains only
-    the looks. `anew` is true if the pilot's units were drawn with unequal probabilities and weighted. In that
-    case they only show the distribution of units, and the planned sample does not include them. If the pilot
-    has fewer than ten questions, `why` says so, and no number is returned.
+    The caller handles studies that are already decided. With `looks`, a study is decided at the first look
+    that reaches a decision, and the curve contains only the looks.
+
+    `anew` is true if the pilot's units were drawn with unequal probabilities and weighted. Such units cannot
+    count towards a verdict, so they are used only to estimate the distribution of questions, and the planned
+    study is a new sample. If the pilot has fewer than ten questions, `why` says so, and no number is
+    returned.
     """
     questions, units = int((sums.units[0] > 0).sum()), float(sums.units.sum())
     if questions < FEWEST_QUESTIONS:
@@ -153,7 +158,11 @@ class _Grown:
         return _chance(more, max(1, round(more * self.units_per_question)), decision)
 
     def compute_chances(self, looks: Sequence[LookAhead], questions: int, seed: int) -> list[Chance]:
-        """Return the probability of a decision up to each look, following the same studies as they grow."""
+        """Return the probability that a decision is reached by the time of each look.
+
+        The same simulated studies grow from look to look. Each study keeps the first decision that it
+        reaches.
+        """
         rng = np.random.default_rng(seed + 1)
         drawn, before = np.zeros(self.truths.shape, dtype=np.int64), 0
         decision = np.full(len(self.truths), UNDECIDED)
@@ -192,11 +201,12 @@ def _chance(more_clusters: int, more_units: int, decision: IntArray) -> Chance:
 
 
 def _patterns(sums: Sums) -> tuple[Sums, IntArray, FloatArray]:
-    """Collapse equal questions into patterns, in an order that does not depend on names. Also return the
-    weight of each pattern.
+    """Return the distinct patterns of questions, the number of questions with each pattern, and the weight of
+    each pattern.
 
-    Weighted units are scaled back to one unit each. The weights (all 1 without design weights) sum to the effective number
-    of questions (Kish 1965).
+    The order of patterns does not depend on names. If the units have design weights, the weights are removed
+    from the sums of each question, and the weights of the patterns sum to the effective number of questions
+    (Kish 1965). Otherwise the weight of a pattern is its number of questions.
     """
     used = sums.units[0] > 0
     mean = float(sums.units[0][used].mean())

@@ -146,14 +146,15 @@ def compare(
     field: str | None = None,
     **options: Unpack[IntervalOptions],
 ) -> list[Comparison]:
-    """Compare each pair of annotators by agreement with the reference, on the units that all annotators and
-    the reference labelled.
+    """Compare each pair of annotators by their agreement with the reference.
 
-    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. From `options`, only
-    `confidence` and interval=None (no bounds) are used. Nothing is drawn at random. An annotator who used
-    only one label counts with a kappa of 0 (no skill). `coverage` is the share of shared units among the
-    table's units. Raises BadInput for other measures, for fewer than two annotators, and for names that are
-    not in the table.
+    Only the units that all annotators and the reference labelled are used; `coverage` is their share of all
+    units in the table. `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. An
+    annotator who used only one label counts with a kappa of 0 (no skill).
+
+    From `options`, only `confidence` and interval=None (no bounds) are used. Nothing is drawn at random.
+    Raises BadInput for other measures, for fewer than two annotators, and for names that are not in the
+    table.
     """
     settings = IntervalSettings(**options)
     key = metric_key(name, level)
@@ -295,10 +296,11 @@ def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The comparison of two judges, identified by their positions: `kappa` and `agreement` are second - first.
+    """The comparison of two judges, at the positions `first` and `second`, with the same reference.
 
-    `both`, `only_first`, `only_second` and `neither` count the units on which both judges, only one judge, or
-    neither judge is right, separately for each label of the reference [q].
+    `kappa` and `agreement` are the differences, second minus first. A judge is right on a unit if its label
+    equals the reference. `both`, `only_first`, `only_second` and `neither` count the units on which both
+    judges, only one of them, or neither is right, separately for each label of the reference [q].
     """
 
     first: int
@@ -319,9 +321,10 @@ def contest(
     level: str = "nominal",
     confidence: float = 0.95,
 ) -> list[Duel]:
-    """Compare each pair of the other annotators with `reference`.
+    """Compare each pair of judges by their agreement with `reference`.
 
-    All annotators must have labelled every unit. For `name`, see `compare`.
+    The judges are all annotators in the table except the reference. All annotators must have labelled every
+    unit. For `name`, see `compare`.
     """
     judges = [who for who in table.annotators if who != reference]
     truth, q = table.column(reference), len(table.domain)

@@ -88,13 +88,16 @@ class Copy:
 
 
 def find_copies(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
-    """Return the annotators whose labels are nearly identical to the judge's, so that they cannot serve as a
-    check on it. `labels` [units] are the judge's codes.
+    """Return the annotators whose labels are nearly identical to the judge's. They cannot serve as a check on
+    the judge.
 
-    An annotator is returned if two conditions are met. First, the annotator shares at least ten units with
-    the judge, and differs on at most a share of NEARLY of them (a single annotator: on none). Second, if an
-    annotator agreed with the judge as often as the other annotators do (a single annotator: on a share of
-    ALIKE), so few differences would have a probability below BY_CHANCE.
+    `labels` [units] are the judge's codes. An annotator is returned if two conditions are met. First, the
+    annotator shares at least ten units with the judge, and the two differ on at most a share of NEARLY of
+    them. Second, so few differences have a probability below BY_CHANCE for somebody who agrees with the judge
+    as often as the other annotators do.
+
+    If there is only one annotator, the first condition allows no differences, and the second assumes
+    agreement on a share of ALIKE of the units.
     """
     from scipy.special import bdtr
 

@@ -1,5 +1,5 @@
-"""Split questions into parts at random, evenly over strata, and compute the difference that a test of a given
-size detects.
+"""Split questions into parts at random, evenly over strata, and compute the difference that a test on a given
+number of questions can detect.
 """
 
 from collections.abc import Sequence

@@ -63,7 +63,7 @@ class Tally:
     `rows[k]` is the contribution of one cluster, and `count[k]` is the number of clusters with exactly that
     contribution. A statistic is a function of `count @ rows`, so resampling clusters means drawing the
     counts. Tallies with the same `key` count the same clusters in the same order. If units are weighted,
-    `effective` is Kish's effective sample size of the units, and `carrying` that of the clusters.
+    `effective` is the effective number of units, and `carrying` is the effective number of clusters (Kish).
     """
 
     rows: FloatArray
@@ -99,8 +99,9 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
 
 
 def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> Tally:
-    """Return the Tally of the features by cluster if all units take part: unit u adds `features[of_unit[u]]`
-    to `clusters[u]`.
+    """Return the sums of the units' features by cluster, as a Tally. All units take part.
+
+    Unit u adds `features[of_unit[u]]` to cluster `clusters[u]`.
     """
     n = int(clusters.max()) + 1 if len(clusters) else 0
     k = len(features)

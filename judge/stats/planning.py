@@ -30,9 +30,10 @@ class Design:
     """The input of a plan: the value, the spread of one unit, and the correlation of units within a question.
 
     `n_units` and `n_clusters` are the units and questions that are already labelled (0 without a pilot).
-    `effect` is their variance divided by that of the same number of independent units, sd^2 / n_units. If it
-    is None, it is 1 + (m - 1) icc, for questions of equal size m. `least` is the smallest possible value; the
-    largest is 1. `sd_at` returns the spread at another value, if there is a model for it.
+    `effect` is the design effect of these labels: the variance of their mean, divided by sd^2 / n_units,
+    which it would be for independent units. If `effect` is None, it is computed as 1 + (m - 1) icc, for
+    questions with m units each. `least` is the smallest possible value; the largest is 1. `sd_at` returns the
+    spread at another value, if there is a model for it.
     """
 
     value: float
@@ -47,10 +48,10 @@ class Design:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """A plan. Without a pilot, `n_clusters` questions with `per_cluster` units each must be labelled.
+    """A plan: the numbers of questions and units to label, with `per_cluster` units in each question.
 
-    With a pilot, `more_*` are the questions and units still needed in addition to it, in questions of that
-    size. `notes` explain the numbers.
+    `n_clusters` and `n_units` are the numbers for a study without a pilot. `more_clusters` and `more_units`
+    are the numbers that are needed in addition to the pilot. `notes` explain the numbers.
     """
 
     per_cluster: int
@@ -223,7 +224,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"the plan needs more than {MOST_UNITS:,} units: choose a less ambitious goal")
 
     def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
-        """Return the number of questions to add to `there` existing clusters with `units` units in total."""
+        """Return how many questions to add to `there` labelled questions, which have `units` units in total."""
         more = max(0, fewest - there)
         while True:
             needed = independent(max(2, there + more))
@@ -244,7 +245,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 
 
 def _pilot_effect(design: Design) -> float:
-    """Return the variance of the pilot divided by that of the same number of independent units."""
+    """Return the pilot's design effect: the variance of its mean over that of as many independent units."""
     if design.effect is not None:
         return design.effect
     per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0

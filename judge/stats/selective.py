@@ -60,12 +60,14 @@ def first_share(
     questions: IntArray,
     tested: int,
 ) -> float:
-    """Return the share of units that the first step accepts, computed from units that were drawn in the same
-    way but do not test the step.
+    """Return the share of units that the first step should accept.
 
-    It is the smallest share whose accepted units are worth `first` of `tested` questions, plus one standard
-    deviation. As in the test, a set of units is worth its size divided by the largest number of its units in
-    one question. `sure` and `questions` [N] describe the units that do not test the step.
+    It is estimated from units that were drawn in the same way as the tested units, but are not tested
+    themselves. `sure` [N] are their confidences, and `questions` [N] their questions.
+
+    The first step needs units that are worth `first` single-unit questions. As in the test, a set of units is
+    worth its size divided by the largest number of its units in one question. The result is the smallest
+    share that is expected to suffice among `tested` questions, plus one standard deviation.
     """
     n = len(np.unique(questions))
     if not n:
@@ -86,7 +88,7 @@ def path_of(sure: FloatArray, begin: float, steps: int = STEPS) -> list[float]:
     """Return confidence thresholds, the highest first. The last is -inf, which accepts everything.
 
     `sure` [N] are the confidences of units that are not tested. The first threshold accepts a share `begin`
-    of these units, and the others increase the share to 1 in equal steps.
+    of these units. From one threshold to the next, the accepted share grows by equal amounts, up to 1.
     """
     if not len(sure) or begin >= 1:
         return [-np.inf]

@@ -28,8 +28,9 @@ class Limits:
     """The limits of the conditions: `margin` (a), `epsilon` and `q` (c), `label_margin` (d), `ceiling` (e).
 
     `threshold` replaces (a) if there is only one source of labels. If `clustered` is False, (c) treats each
-    unit as a question of its own, as its authors' code does. If `near_labels` is true, near labels agree in
-    part, and (b) and (c) also take part in the decision.
+    unit as a question of its own, as the code of the alt-test's authors does. `near_labels` is true if
+    similar labels count as partial agreement (ordinal labels with quadratic weights). In that case, (b) and
+    (c) also take part in the decision.
     """
 
     margin: float = -0.1
@@ -62,11 +63,14 @@ class Limits:
 class Sums:
     """Sums over the units of each question, [studies, questions, ...].
 
-    The first three columns of `rows` are the units, the judge-human agreement and the human-human agreement.
-    Four groups with one column per label follow: the units to which annotators, the judge, both, and two
-    annotators gave the label. `apart` and `apart_units`, [..., people], are for the alt-test: the sum of the
-    differences (person wins - judge wins), and the number of units. `apart_squares` is the sum of the squared
-    differences.
+    The first three columns of `rows` are the number of units, the judge-human agreement and the human-human
+    agreement. Four groups of columns follow, with one column per label in each group. They count the units to
+    which the label was given by annotators, by the judge, by both, and by two annotators.
+
+    The other arrays, [..., people], are for the alt-test. On each unit, the person's difference is 1 if the
+    person is closer to the other people than the judge, -1 if the judge is closer, and 0 for a tie. `apart`
+    is the sum of the differences, `apart_squares` the sum of their squares, and `apart_units` the number of
+    units.
     """
 
     rows: FloatArray
@@ -190,8 +194,8 @@ Regime = Literal["people", "threshold"]
 class Case:
     """The arrays of one study from which a verdict, its plan and its curves are computed.
 
-    `n_units` of `n_asked` units count; `n_effective` is Kish's effective sample size, (sum w)^2 / sum w^2, which equals
-    `n_units` for equal weights.
+    Of the `n_asked` units, `n_units` have the labels that a verdict needs. `n_effective` is Kish's effective
+    sample size, (sum w)^2 / sum w^2, which equals `n_units` for equal weights.
     """
 
     sums: Sums

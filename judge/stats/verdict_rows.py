@@ -48,13 +48,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class LabelRow:
-    """Condition (d) for one label in one direction.
+    """Condition (d) for one label in one direction, `finds` (recall) or `means` (precision).
 
-    `finds`: how often the judge gives the label when a person does (recall), compared with how often another
-    person does. `means`: how often a person gives the label when the judge does (precision), compared with
-    when another person does. `n_units` counts the units to which people or the judge gave the label; a unit
-    counts in proportion to the share of its people who gave the label. `why` says why the condition is not
-    shown.
+    `finds`: how often the judge gives the label when a person does, compared with how often another person
+    does. `means`: how often a person gives the label when the judge does, compared with when another person
+    does.
+
+    `n_units` counts the units to which people or the judge gave the label. A unit counts in proportion to the
+    share of its people who gave the label. `why` is the reason if the condition is not shown to hold.
     """
 
     label: str
@@ -147,8 +148,9 @@ def conditions(
 
 
 def independence(copies: Sequence[Copy], questions: int) -> Condition:
-    """Return the condition on people whose labels are nearly identical to the judge's. Its state is always
-    open.
+    """Return the condition `independence`. Its state is always open.
+
+    It lists people whose labels are nearly identical to the judge's.
     """
     who = "; ".join(
         f"{copy.person} differs from the judge on {copy.apart:,} of {copy.units:,} units" for copy in copies
@@ -159,7 +161,10 @@ def independence(copies: Sequence[Copy], questions: int) -> Condition:
 
 
 def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
-    """Return the condition on gold labels that people contradict, because the judge and people may share an error."""
+    """Return the condition `gold`, which reports gold labels that people contradict.
+
+    Its state is open, because it is unknown who is right: the judge and the people may share an error.
+    """
     n, g = round(float(gold.of.units[0])), int(gold.of.questions[0])
     reason = f"people's agreement with '{name}' is {_span(gold.agreement)}"
     limit = limits.threshold
@@ -239,7 +244,10 @@ def _describe_not_shown(direction: Direction, n: float, low: float, limits: Limi
 
 
 def units_text(n: float) -> str:
-    """Return a number of units in words, rounded down. A unit on which people disagree counts in part."""
+    """Return a text such as "12 units". The number is rounded down.
+
+    It may be a fraction, because a unit on which people disagree counts in part.
+    """
     whole = math.floor(n + 1e-9)
     return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"
 

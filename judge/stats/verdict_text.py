@@ -10,8 +10,10 @@ UNKNOWN_CEILING = "a comparison with a threshold; how well people would agree is
 
 
 def group_by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
-    """Return the labels that are shown in both directions, the labels missed in either direction, and the
-    remaining labels.
+    """Return the labels that are `shown`, those that are `missed`, and the others (`not_shown`).
+
+    A label is shown if condition (d) holds in both directions (recall and precision). It is missed if the
+    condition fails in at least one direction.
     """
     states: dict[str, set[str]] = {}
     for row in rows:
@@ -58,7 +60,10 @@ def is_used(finds: LabelRow, means: LabelRow) -> bool:
 
 
 def _label_numbers(rows: Sequence[LabelRow]) -> str:
-    """Return, for each label, the number of units in both directions, or the reason why a label is not shown."""
+    """Return a text with the states of recall and precision for each label that was used.
+
+    Each state is followed by its reason or, if it has none, by the number of units.
+    """
     parts = []
     for finds, means in zip(rows[::2], rows[1::2], strict=True):
         if is_used(finds, means):

@@ -201,8 +201,8 @@ def add_splits(conn: Connection) -> Iterator[str]:
     """Add splits. If both studies have split the same task, each question must be in the same part in both.
 
     A split is drawn only once, so a difference cannot be resolved. A question that was imported later may be
-    in only one of the studies. All looks at the test are kept, because each look uses up part of the error
-    rate.
+    in only one of the studies. All recorded uses of the test part (looks) are kept, because each use spends
+    part of the error rate.
     """
     both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
     query = (
@@ -265,10 +265,10 @@ def add_others(conn: Connection) -> Iterator[str]:
 
 
 def _with_family(conn: Connection, options: str) -> str:
-    """Return SQL for a batch's options in which the two studies' lists of judges are combined.
+    """Combine both studies' lists of judges for each batch. Return SQL for a batch's options in `src`.
 
-    The list contains the judges that share an error level. It is fixed when a report is read, so it may exist
-    in only one of the studies.
+    The judges in a list share one error level. The list is stored when a report is first read, so it may
+    exist in only one of the studies.
     """
     conn.execute(
         "UPDATE main.batches AS m SET options = json_set(options, '$.judges', json((SELECT json_group_array(value) FROM "

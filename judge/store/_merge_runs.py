@@ -151,8 +151,8 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
     """Add judgements with their labels and requests. Yield a message for each unit for which a run's labels
     differ.
 
-    If both studies have attempts for a unit, all attempts are kept, and the attempt that is used comes last.
-    `twice["same"]` counts the units for which both studies have an attempt with the same label.
+    If both studies have attempts for a unit, all attempts are kept, and the attempt that counts is stored
+    last. `twice["same"]` counts the units that both studies judged separately, with the same result.
     """
     conn.execute("DROP TABLE IF EXISTS temp.theirs")
     conn.execute(

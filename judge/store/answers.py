@@ -54,9 +54,7 @@ class AnswerAdder(Adder[AnswerRow]):
         dataset: str | None = None,
         ways: str = "a column (system, model, or --system-column)",
     ) -> None:
-        """Start adding answers. `ways` is the part of an error message that tells the user how to name
-        systems.
-        """
+        """Prepare to add answers. `ways` tells the user, in an error message, how to name the systems."""
         super().__init__(conn, import_id)
         self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
@@ -238,11 +236,11 @@ class AnswerAdder(Adder[AnswerRow]):
 
 
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
-    """Store the claims that a run has listed for answers as units, in one transaction.
+    """Store the claims that a run found in answers, in one transaction. Each claim becomes a unit.
 
-    The run's field is a text field with `many`. Returns four counts: `answers` with new claims, new `claims`,
-    `unchanged` answers that already have these claims, and `other` answers, which keep the claims from
-    another run or an import.
+    The run's field is a text field with `many`. The result counts the `answers` with new claims, the new
+    `claims`, the answers that already have the same claims (`unchanged`), and the answers that keep different
+    claims from another run or an import (`other`).
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
     query = f"""

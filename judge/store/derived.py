@@ -190,10 +190,10 @@ def _marks(values: Collection[object]) -> str:
 
 
 def _combine_folds(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
-    """Return the folds of the run, combined with the folds of its parents.
+    """Return the fold of each question on which the run or one of its parents was fitted.
 
-    If one of these runs was fitted directly on a question, the question gets no fold, because its labels are
-    biased.
+    The fold is None if one of these runs used the question in its fit without holding it out, because its
+    labels are then biased.
     """
     folds_of: dict[str, int | None] = {}
     for parent in derivation.parents:
@@ -229,9 +229,10 @@ def _add_judgements(
     n: int,
     missing: Mapping[str, tuple[Status, str]],
 ) -> None:
-    """Add a judgement for each of `n` units.
+    """Add the judgements of a derived run, one for each of `n` units.
 
-    The units with a label in one of `fields` are selected with SQL. All other units are in `missing`.
+    The units with a label in one of `fields` get the status ok. `missing` has the status and the reason for
+    each other unit.
     """
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()

@@ -100,9 +100,10 @@ class DistractorItem:
 
     @property
     def taken(self) -> dict[str, str]:
-        """Return the texts that a new distractor must not repeat: the item's options and all earlier distractors.
+        """Return the texts that a new distractor must not repeat: the options and all earlier distractors.
 
-        A repeated text is listed twice, so that no two attempts send identical requests.
+        A text that occurs twice is listed twice. The list therefore grows with every attempt, so no two
+        attempts send identical requests.
         """
         made = [d.text for iteration in self.iterations for d in iteration]
         return {str(n): text for n, text in enumerate([*self.options.values(), *made], 1)}

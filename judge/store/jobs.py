@@ -52,8 +52,8 @@ class Job:
 class JobFile:
     """One file of a job. Its state is written, posting, submitted, ended, fetched or read.
 
-    `intended` is the time at which the last upload began, or was found to be lost. `status` is the status
-    reported by the vendor.
+    `intended` is the time of the last request to create the vendor's batch, or the time at which this request
+    failed without a clear result. `status` is the status reported by the vendor.
     """
 
     job_id: str
@@ -72,7 +72,7 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A unit that a line in a job requests. Units with equal requests share a line."""
+    """A unit that is requested in a line of a job's file. Units with equal requests share a line."""
 
     custom_id: str
     unit_id: str
