@@ -1,9 +1,9 @@
-"""The budget of an invocation: limits of tokens and money that are never exceeded.
+"""The budget of an invocation: limits on the tokens and money that its calls may use.
 
-Before a call is sent, the maximum that it can cost is reserved: one token for each UTF-8 byte of the request
+Before a call is sent, the maximum that it can use is reserved: one token for each UTF-8 byte of the request
 (no tokenizer produces more), an allowance for the chat format, and the whole token limit of the reply. The
-reply reports the actual use. A call that ended without a reply but may have been processed counts at its full
-reserve.
+reply reports the actual use. A lost call is one that ended without a reply but may be billed. Its whole
+reserve counts as used.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Reserve:
 
 @dataclass(slots=True)
 class Spent:
-    """The tokens and money that an invocation has used. `tokens` and `cost` (US dollars) count lost calls at
-    their maximum.
+    """The tokens and money (`cost`, in US dollars) that an invocation has used.
 
-    Replies without token counts also count at their maximum, and `uncounted` is the number of such replies.
+    `lost` is the number of calls that ended without a reply but may be billed. `uncounted` is the number of
+    replies without token counts. These calls and replies count as the maximum that they could have used.
     `reporting` is the number of replies for which the server reported a cost, and `reported` is the sum of
     these costs. `computed` is the cost of the same replies according to the price list.
     """
@@ -75,10 +75,9 @@ class Spent:
     computed: float = 0.0
 
     def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
-        """Count a reply and return its cost, which is the larger of the list price and the cost that the
-        server reported.
+        """Count a reply. Return its cost: the larger of the list price and the cost that the server reported.
 
-        Unless both token counts are known, the reply counts at its upper bound (`Reserve.most`).
+        If a token count is unknown, `most_tokens` and `most_cost` stand for the tokens and the list price.
         """
         is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
@@ -152,12 +151,11 @@ class Opened:
 
 
 class Budget:
-    """Counts calls against limits (None = no limit).
+    """Counts the use of calls against limits (None = no limit).
 
-    `usage` counts the tokens of replies, and `spent` also counts lost calls.
-
-    `before` contains the tokens and US dollars that earlier invocations of the run used. They count against
-    the same limits.
+    `usage` counts the tokens of replies. `spent` also counts lost calls, which ended without a reply but may
+    be billed. `before` contains the tokens and US dollars that earlier invocations of the run used. They
+    count against the same limits.
     """
 
     def __init__(
@@ -211,8 +209,9 @@ class Budget:
         return self._schema[1]
 
     def fits(self, claim: Reserve | None = None) -> bool:
-        """Return whether one more call fits within the limits, in addition to the current use and all
-        reserves.
+        """Return whether the limits have room for another call.
+
+        Everything that is already used, or reserved for other calls, counts against the limits.
         """
         tokens = math.ceil(self._over * (self._reserved_tokens + (claim.tokens if claim else 0)))
         cost = self._over_cost * (self._reserved_cost + (claim.cost if claim else 0.0))
@@ -229,8 +228,9 @@ class Budget:
         return self.before[1] + self.spent.cost
 
     async def room(self, claim: Reserve) -> bool:
-        """Wait as long as calls in flight may still release part of their reserves. Return whether the call
-        then fits within the limits.
+        """Wait until the call fits within the limits, or until no call is in flight. Return whether it fits.
+
+        A call in flight releases the unused part of its reserve when it ends.
         """
         # Without a call in flight nothing will be released, and the wait would never end.
         while not self.fits(claim) and self._n_reserved:

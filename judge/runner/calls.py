@@ -48,9 +48,8 @@ class Attempt:
 class ModelNames:
     """The model names that are accepted in the replies of a run.
 
-    `compared` contains the addresses whose reported names were compared when the run began. The first reply
-    from each address may add a name, because some servers list a model under a name that differs from the one
-    in their replies.
+    The next reply from an address in `compared` may add a name, because some servers list a model under a
+    name that differs from the one in their replies.
     """
 
     names: set[str]
@@ -58,11 +57,12 @@ class ModelNames:
 
 
 class Caller:
-    """Sends requests within the rate limits, retry policy and budget, to the server that the dispatcher selects.
+    """Sends requests within the rate limits, retry policy and budget, to the server that the dispatcher
+    selects.
 
-    `stop` ends sending for a given reason, and `fail` ends it because of an error. Both shut down the
-    dispatcher, which cancels the waiting calls and leaves their units pending. `named` is None if the model
-    may have any name.
+    `stop` ends the run for a given reason, and `fail` ends it because of an error. Both shut down the
+    dispatcher, which cancels the waiting calls and leaves their units pending. `named` contains the model
+    names that are accepted in replies (None: any name).
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Caller:
     async def judge(
         self, request: Request, record: RequestRecord, claim: Reserve, slot: Slot
     ) -> list[Attempt]:
-        """Return all attempts for one unit. The last attempt is the result.
+        """Make all calls for one unit, and return the attempts. The last attempt is the result.
 
-        The caller must have taken the slot and reserved the budget. An unreadable reply is followed by one
-        repair. If the model reasons first, the reasoning is one attempt and the answer is the next. With
-        several label orders, each order is an attempt, and the last attempt has the averaged label. Raises
-        CancelledError if the run stops before the unit is finished.
+        `slot` is the permission to send the first call, and `claim` is the budget reserved for it. An
+        unreadable reply is followed by one repair. If the model reasons first, the reasoning is one attempt
+        and the answer is the next. With several label orders, each order is an attempt, and the last attempt
+        has the averaged label. Raises CancelledError if the run stops before the unit is finished.
         """
         first = await self._attempt(request, record, claim, slot)
         if self.asker.sampling.orders > 1:
@@ -138,7 +138,10 @@ class Caller:
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
     async def admit(self, request: Request) -> tuple[Reserve, Slot]:
-        """Wait until the budget and the dispatcher have room for a call. Return its reserve and its slot."""
+        """Wait until the budget and a server have room for a call. Return the reserved budget and the slot.
+
+        A slot is the permission to send one call to a server.
+        """
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             self.stop(self.budget.reason)
@@ -164,8 +167,8 @@ class Caller:
     ) -> tuple[Reply, float, str | None]:
         """Send a request, with retries. Return the reply, its latency in seconds, and the server's address.
 
-        The slot is released before every wait. Tries are not counted while a server is down or overloaded: in
-        that state, a failure is not due to the unit.
+        A call that waits for a retry does not count as in flight. Failures while a server is down or
+        overloaded do not count as tries, because the unit did not cause them.
         """
         tries, begun = 0, slot.at
         first_call = slot.server.first_call()

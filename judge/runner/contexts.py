@@ -193,7 +193,8 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
 def _shuffle(draw: random.Random, size: int) -> Iterator[int]:
     """Yield the numbers from 0 to size - 1 in random order.
 
-    The Fisher-Yates shuffle is lazy, so a few draws do not visit the whole of a large pool.
+    This is a lazy Fisher-Yates shuffle: the time and memory depend on how many numbers are drawn, not on
+    `size`.
     """
     moved: dict[int, int] = {}
     for n in range(size):

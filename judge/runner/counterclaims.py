@@ -41,8 +41,8 @@ async def build(
     """Check the claims that are not yet in a pair, have the model write counter claims for the valid ones,
     and store the pairs.
 
-    `tasks` are claim_validity, which `check` runs, and counter_claim, which `flow` runs. Raises UsageError if
-    no claim is selected, and Halted if a run was stopped.
+    `check` runs the first of the two tasks (claim_validity), and `flow` runs the second (counter_claim).
+    Raises UsageError if no claim is selected, and Halted if a run was stopped.
     """
     store = flow.store
     where = f"({selection.where}\n) AND {_ALONE}" if selection.where else _ALONE

@@ -50,11 +50,12 @@ class _Precise:
 
 
 class Dispatcher:
-    """Admits calls in order of arrival. Each call goes to the server with the lowest share of slots in use.
+    """Admits calls in order of arrival. Each call goes to the server with the lowest load.
 
-    `concurrency` is the number of concurrent calls per server, as set by the user (None = not set). `most` is
-    the largest number that the provider supports. `known` maps each address to the concurrency that its
-    server last sustained. `patience` is the longest time in seconds for which all servers may be down.
+    The load is the number of calls in flight divided by the server's limit. `concurrency` is the number of
+    concurrent calls per server, as set by the user (None = not set). `most` is the largest number that the
+    provider supports. `known` maps each address to the concurrency that its server last sustained. `patience`
+    is the longest time in seconds for which all servers may be down.
     """
 
     def __init__(
@@ -129,7 +130,10 @@ class Dispatcher:
         return self._clock()
 
     async def enter(self, tokens: int = 0) -> Slot:
-        """Wait for a slot and take it. Raises CancelledError after `shut`."""
+        """Wait until a server has room for a call, and return a slot: the permission to send the call.
+
+        Raises CancelledError after `shut`.
+        """
         if self.is_shut:
             raise asyncio.CancelledError
         # If other calls are waiting, this call must queue behind them.
@@ -152,14 +156,16 @@ class Dispatcher:
             raise
 
     def leave(self, slot: Slot, end: End) -> None:
-        """Release the slot."""
+        """Record that the call with this slot has ended. A waiting call may then be sent."""
         self.refused += end is End.REFUSED
         slot.server.leave(slot, self._clock(), end)
         if self._waiting:
             self._admit()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait before a retry, without a slot. Raises CancelledError after `shut`."""
+        """Wait before a retry. The waiting call does not count as in flight. Raises CancelledError after
+        `shut`.
+        """
         if self.is_shut:
             raise asyncio.CancelledError
         ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -187,10 +193,10 @@ class Dispatcher:
         self._stop_timer()
 
     def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
-        """Take a slot of the server with the lowest load.
+        """Return a slot (the permission to send a call) at the server with the lowest load.
 
-        If no slot is free, return the seconds until a call may be sent, or None if it must wait for another
-        call to end.
+        If no call may be sent now, return None and the number of seconds until one may be sent. The number is
+        also None if another call has to end first.
         """
         now = self._clock()
         best: ModelServer | None = None
@@ -206,7 +212,7 @@ class Dispatcher:
         return (None if best is None else best.take(now, tokens)), soonest
 
     def _admit(self) -> None:
-        """Admit waiting calls in order while there are slots, and set a timer for the remaining calls."""
+        """Admit waiting calls in order until no server has room for another. Set a timer for the next call."""
         self._stop_timer()
         while self._waiting and not self.paused:
             ticket, tokens = self._waiting[0]

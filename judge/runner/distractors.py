@@ -1,8 +1,10 @@
-"""Generate distractors for questions, check them, and generate new ones for questions that are not challenging.
+"""Generate distractors for questions, check them, and generate new ones for questions that are not
+challenging.
 
-Each slot of each iteration is a separate run of the task `distractor`, whose prompt shows the existing options. Each
-iteration is followed by a run of `distractor_check`. Everything is stored in the study, so the same command
-resumes after an interruption.
+In each iteration, the distractors of a question are written one at a time. Each distractor number (slot) is a
+separate run of the task `distractor`, whose prompt shows the existing options. Each iteration is followed by
+a run of `distractor_check`. Everything is stored in the study, so the same command resumes after an
+interruption.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,8 +84,9 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
 
 
 def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
-    """Map each item to its first passage with gold evidence for its answer, or to its first passage if no
-    passage has such evidence.
+    """Map each item to its first passage that is marked as evidence (as selected by `--context oracle`).
+
+    If no passage of the item is marked, its first passage is used.
     """
     oracle_passages = given.contexts(store, given.parse(store, "oracle"))
     first = given.contexts(store, given.parse(store, "fixed5"))
@@ -123,7 +126,10 @@ async def _generate(
 
 
 def _get_earlier(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
-    """Return the question as it was before this slot was written in this iteration."""
+    """Return the question with only the distractors that were written before this one.
+
+    `slot` is the number of a distractor within the iteration.
+    """
     whole = question.iterations[: iteration - 1]
     previous = question.iterations[iteration - 1 : iteration]
     return replace(question, iterations=[*whole, *([d for d in i if d.slot < slot] for i in previous)])

@@ -55,8 +55,9 @@ def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str,
 
 
 def count_judged(store: Store, plan: Plan, run_id: str) -> int:
-    """Return the number of selected units that have a judgement which this plan does not retry, summed over
-    all repeats.
+    """Return the number of finished judgements of the selected units, summed over all repeats.
+
+    Judgements that failed, or that this plan retries, are not counted.
     """
     again = {"pending", str(Status.FAILED), *plan.retry}
     by_repeat = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))

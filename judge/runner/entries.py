@@ -26,8 +26,9 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Makes the entries of one run. `missing` counts, for each field, the labels for which the derivation
-    table had no row.
+    """Makes the rows (entries) that one run stores in the study.
+
+    `missing` counts, for each derived field, the answers for which the task's table has no derived label.
     """
 
     task: Task
@@ -41,10 +42,11 @@ class Entries:
         gold: Mapping[str, str],
         call: CallFacts | None = None,
     ) -> Entry:
-        """Return the entry for an attempt. `place` is the unit, the repeat and the number of the attempt.
+        """Return the entry for an attempt.
 
-        `gold` contains the unit's gold labels, from which fields are derived. If `call` is None, the answer
-        was copied from an identical request at no cost.
+        `place` contains the unit's id, the number of the repeat, and the number of the attempt. `gold`
+        contains the unit's gold labels, from which fields are derived. If `call` is None, the answer was
+        copied from an identical request at no cost.
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels
         if labels and self.task.spec.derive:

@@ -1,9 +1,8 @@
 """Few-shot examples from the study: labelled items that a run shows in its prompts instead of judging them.
 
-For a task on items, an example has the context that the run gives to the item, if any. For a task on
-passages, it has the item's first passage with the gold label `supporting` or, if there is none, its first
-passage. The answer shown is the gold label for the task's field or, if there is none, the item's
-`claim_verdict`.
+In a task on items, an example includes the item's passages if the run shows passages. In a task on passages,
+it includes the item's first passage with the gold label `supporting` or, if there is none, its first passage.
+The answer shown is the gold label for the task's field or, if there is none, the item's `claim_verdict`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,8 +20,10 @@ from judge.types import Answer, AnswerRow, Json, Status, Where
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A request to generate answers: the plan, the system and the condition of the answers, and a mapping
-    from each item to its passages.
+    """The settings for generating answers.
+
+    The answers are stored under the names `system` and `condition`. `contexts` maps each item to its
+    passages.
     """
 
     plan: Plan
@@ -112,9 +114,10 @@ def check_origin(store: Store, system: str, also_generate: bool) -> None:
 
 
 def check_not_imported(store: Store, system: str, context: str) -> None:
-    """Raise UsageError if the system has imported answers under the name that a paper uses for this context.
+    """Raise UsageError if the system already has imported answers for this context.
 
-    The system would then have two answers for one condition of that paper.
+    In imported answers, the context has the name that a paper uses for it. With generated answers as well,
+    the system would have two answers for one condition of that paper.
     """
     if both := _read_imported_conditions(store, system) & {name_of(paper, context) for paper in CONDITIONS}:
         raise UsageError(

@@ -78,7 +78,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
 def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
     """Return the ids of the runs that the plan could resume.
 
-    If `url` is given, return only runs at that server and runs without a server.
+    If `url` is given, only runs that used this address are returned, unless the plan has `same_model`.
     """
     run_ids = runs.find_begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
@@ -143,7 +143,11 @@ def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) 
 def _find_run(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
-    """Return the best match among several runs. They are compared by `--answers`, then by mode, mask and address."""
+    """Return the run that fits the plan best, or None if no run fits.
+
+    Runs with the same value of `--answers` are preferred, then those with the same mode, the same mask and
+    the same address.
+    """
     run_ids = runs.find_begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
@@ -198,7 +202,10 @@ def _is_among(url: Json, addresses: Collection[str]) -> bool:
 
 
 def _normalise_address(url: str) -> tuple[str, str, int | None, str]:
-    """Return the parts of an address. The local machine always has the same name, and the port is explicit."""
+    """Return the parts of an address in a form that can be compared.
+
+    Every name of the local machine becomes `localhost`, and a missing port becomes the default port.
+    """
     parts = urlsplit(url)
     # localhost and 127.0.0.1 are the same server, so a run that began at one of them is resumed at the other.
     host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)

@@ -40,14 +40,18 @@ def check_pair(task: Task, sampling: Sampling) -> None:
 
 
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
-    """Return the answer mode: codes if the model returns their probabilities and the task is a single choice,
-    otherwise JSON.
+    """Return the mode in which the model answers the task.
 
-    A raw task is answered in free text, whatever the value of `answers`, unless its labels are the letters of
-    options. With codes, a rationale before the choice takes two calls. In that case, codes are used only if
-    the rationale or the codes were requested explicitly. Raises UsageError for codes or words if there are
-    several questions, or if a rationale follows the label. Raises UsageError for words if two labels begin
-    with the same word.
+    The mode is the one that `answers` names, or chosen here if `answers` is `auto`: codes if the model
+    returns their probabilities and the task is a single choice, otherwise JSON. If a rationale comes before
+    the choice, codes take two calls, so `auto` selects them only if the run's settings request this
+    rationale.
+
+    A raw task is answered in free text, whatever the value of `answers`. If its labels are the letters of
+    options, `auto` and `codes` can still select codes.
+
+    Raises UsageError for codes or words if there are several questions, or if a rationale follows the label.
+    Raises UsageError for words if two labels begin with the same word.
     """
     if task.spec.raw:
         # No list of codes can be added to a raw prompt. The letters of options are part of its text already.

@@ -37,9 +37,8 @@ KINDS = ("passage", "item")
 class Wanted:
     """The settings of a probe: the field whose labels are probed, and the names of the probes (from PROBES).
 
-    `nothing` is the correct label for an empty passage. None stands for the label that the judge gives most
-    often.
-    `paraphrases` maps claims or questions to rewordings.
+    `nothing` is the correct label for an empty passage. If it is None, the label that the judge gives most
+    often to passages without content is used. `paraphrases` maps claims or questions to rewordings.
     """
 
     field: str
@@ -51,12 +50,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """The result of one probe: the share of units whose label flips or, on empty passages, whose label
-    differs from `nothing`.
+    """The result of one probe: how many units get a different label after the change.
 
-    `towards` is the number of these units that get the label requested by an injected instruction or, on
-    empty passages, keep the label that they had with the passage. `lost` is the number of units with a label
-    before the change and no label after it. `why` is the reason why the probe was not run, if so.
+    `rate` is the share of these units, and `flips` is their number. With empty passages, a unit counts if its
+    label differs from `nothing`, the correct label. `towards` is the number of these units that get the label
+    requested by an injected instruction or, with empty passages, keep the label that they had with the
+    passage. `lost` is the number of units with a label before the change and no label after it. `why` is the
+    reason why the probe was not run, if so.
     """
 
     probe: str
@@ -211,10 +211,10 @@ class _Units:
         towards: Mapping[int, str] | None = None,
         nothing: str | None = None,
     ) -> ProbeOutcome:
-        """Count the flips.
+        """Count the units whose label changed (flipped).
 
-        If `nothing` is given, every label that differs from `nothing` counts, even if the label did not
-        change.
+        If `nothing` is given, a unit counts if its new label differs from `nothing`, even if it is the
+        original label.
         """
         # Only units that have a label before and after can flip. The others are counted as lost.
         chosen = [n for n in self.labels if of is None or n in of]
@@ -236,7 +236,9 @@ class _Units:
         return ProbeOutcome(name, rate, 0, why=reason)
 
     def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], n_chosen: int) -> Measure:
-        """Return the share with its interval, clustered by question: a Wilson interval with the effective
+        """Return the share of units in `hit`, with a confidence interval.
+
+        Units with the same question form a cluster. The interval is a Wilson interval for the effective
         number of units.
         """
         if not units:
@@ -284,7 +286,11 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
 
 
 def _items(store: Store, plan: Plan) -> list[Item]:
-    """Return a numbered copy of each selected unit: its item with the unit's passage, or with all passages."""
+    """Return a numbered copy of the item of each selected unit.
+
+    If the unit is a passage, the copy contains only that passage. Otherwise it contains all passages of the
+    item.
+    """
     selection.select(store, plan.task, plan.selection)
     items = []
     for n, unit in enumerate(selection.list_selected(store)):

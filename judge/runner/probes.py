@@ -34,7 +34,11 @@ EMPTY = " "
 
 @dataclass(frozen=True, slots=True)
 class ProbeSetting:
-    """The parameters of a probe: the label that an injected instruction requests, paraphrases by text, the task's inputs."""
+    """The parameters of a probe.
+
+    `target` is the label that an injected instruction requests. `paraphrases` maps each text to its
+    rewording. `inputs` contains the names of the task's inputs.
+    """
 
     target: str
     paraphrases: Mapping[str, str]
@@ -42,7 +46,7 @@ class ProbeSetting:
 
     @property
     def shows_passages(self) -> bool:
-        """Whether the task shows passages. A change to something that the task does not show is not a probe."""
+        """Whether the task shows passages. Otherwise, changing the passages could not affect a label."""
         return bool({"passage", "passages", "context"} & set(self.inputs))
 
 

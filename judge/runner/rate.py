@@ -1,16 +1,16 @@
 """The rate controller of one server: it limits the number of concurrent calls, and the rate at which calls
 are sent.
 
-Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency, the
-limit starts at the concurrency that the server at this address last sustained or, if the study has none, at
-`START`. Every good reply admits one more call, up to `MOST`. Only four observations lower the limit:
+If the user sets a concurrency, it is the initial and the largest limit. Otherwise, the limit starts at the
+concurrency that the server at this address last sustained or, if the study has none, at `START`. Good replies
+then raise the limit step by step, up to `MOST`. Only four observations slow down the calls:
 
 - The vendors' rate headers: no call is sent before the time in the headers. (Retry-After applies only to the
   refused call, see `judge.runner.calls`. When it delayed all calls, a server that allowed 10 calls per second
   received only 2.)
 - Refusals (429, 503) of more than 15 % of the calls: calls are spaced evenly (`judge.runner.spacing`).
-- Time-outs while the other calls are slow too: the limit falls to the number of calls that the server
-  answers in half a time-out.
+- Time-outs while the other calls are slow too: the limit falls to the number of calls that the server answers
+  in half a time-out.
 - A doubling of the limit that raises the latency but not the number of replies per second: the doubling is
   undone.
 
@@ -83,14 +83,13 @@ class RateController:
 
     @property
     def sustained(self) -> int:
-        """The concurrency that the server has sustained: the limit if it was reached, otherwise the largest
-        number of concurrent calls.
-        """
+        """The largest number of calls that were in flight at the same time, but at most the current limit."""
         return self.limit if self.most_used >= self.limit else self.most_used
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Return the seconds until a call with this many tokens may be sent, assuming that the limit has room
-        for it.
+        """Return the seconds until a call with this many tokens may be sent.
+
+        The limit on concurrent calls is not considered.
         """
         waits = (self._requests.wait(1, now), self._tokens.wait(tokens, now))
         return max(0.0, self.spacing.delay(now), *waits)
@@ -168,8 +167,9 @@ class RateController:
         self._begin_again(now)
 
     def obey(self, state: RateState, now: float, tokens: int = 0) -> None:
-        """Apply the rate headers of a reply. The reply's call, which has this many tokens, still counts as in
-        flight.
+        """Apply the rate headers of a reply.
+
+        `tokens` is the number of tokens of the answered call, which still counts as in flight.
         """
         self._requests.note(
             state.remaining_requests, state.reset_requests, state.limit_requests, now, in_reply=1
@@ -236,12 +236,12 @@ class _Latency:
 
 
 class Allowance:
-    """A limit from a server's rate headers: on requests or on tokens.
+    """A server's limit on requests or on tokens, according to its rate headers.
 
-    Until the reset, the allowance is the value from the last reply minus the calls in flight, which the
-    server may not have counted yet. After the reset, the allowance is unknown until the next reply. Until
-    then, calls are spaced evenly over the window, because a server that rounds its reset down would refuse a
-    burst.
+    Until the limit is reset, the remaining amount is the value in the last reply minus the calls in flight,
+    which the server may not have counted yet. After the reset, it is unknown until the next reply. During
+    that time, calls are spaced evenly over the window, because a server that rounds the time of its reset
+    down would refuse a burst.
     """
 
     __slots__ = ("in_flight", "left", "limit", "next", "reset", "window")
@@ -255,7 +255,10 @@ class Allowance:
         self.in_flight = 0.0
 
     def wait(self, cost: float, now: float) -> float:
-        """Return the seconds until `cost` fits. Even a call that exceeds the limit only waits for one reset."""
+        """Return the seconds until a call with this cost may be sent.
+
+        A call that exceeds the whole limit is sent after the next reset.
+        """
         if self.left is not None and now >= self.reset:
             self.left = None
         if self.left is None:
@@ -263,7 +266,7 @@ class Allowance:
         return 0.0 if cost <= self.left else self.reset - now
 
     def take(self, cost: float, now: float) -> None:
-        """Subtract the cost of a call."""
+        """Subtract the cost of a call from what remains of the limit. The call is then in flight."""
         self.in_flight += cost
         if self.left is not None:
             self.left -= cost
@@ -273,9 +276,10 @@ class Allowance:
     def note(
         self, left: int | None, seconds: float | None, limit: int | None, now: float, in_reply: float
     ) -> None:
-        """Record a rate header: `left` of the limit remains, and the full limit is available again in `seconds`.
+        """Record a rate header.
 
-        `in_reply` is the cost of the call that this reply answers, which the server has already counted.
+        `left` is what remains of the limit until it is reset in `seconds`. `in_reply` is the cost of the
+        answered call. The server has already counted it, although the call still counts as in flight.
         """
         if left is None or seconds is None:
             return

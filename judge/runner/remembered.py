@@ -45,9 +45,9 @@ def names_allowed(
 ) -> ModelNames | None:
     """Return the model names that are accepted in the run's replies, or None if any name is accepted.
 
-    `facts` comes from `Provider.describe`. If a server is restarted with different weights during a run,
-    answers from these weights must not be added to the run. A vendor's own server is exempt, because its
-    alias may move to a new model.
+    If a server is restarted with different weights during a run, answers from these weights must not be added
+    to the run. For a vendor's own server, any name is accepted, because the vendor may replace the model
+    behind a name. `facts` comes from `Provider.describe`.
     """
     opened, replicas_named, url = plan.opened, facts.get("replicas"), facts.get("base_url")
     was_asked = opened is None or opened.calls > 0

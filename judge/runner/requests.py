@@ -56,11 +56,12 @@ class Sampling:
 class Asker:
     """Turns units into requests and replies into labels, for one task, model and sampling.
 
-    With several label orders, a unit takes one request for each order: `request` makes the first request,
+    With several label orders, each unit needs one request for each order: `request` makes the first request,
     `build_reordered` makes the others, and `average` combines their answers into one label.
 
-    `mode` is the answer mode of a resumed run; None selects the mode that suits the provider. `mask` is the
-    method by which the server restricts answers to the labels. `options` contains the options to store with a new run.
+    `mode` is the answer mode of a resumed run. If it is None, the mode is chosen for the task and the
+    provider. `mask` is the method by which the server restricts answers to the labels. `options` contains the
+    options to store with a new run.
     """
 
     def __init__(
@@ -158,7 +159,7 @@ class Asker:
         return _View(renderer, prefix, hashing)
 
     def _find_view(self, request: Request) -> _View:
-        """Return the view for the label order that a request shows."""
+        """Return the renderer and hashing (view) for the label order that a request shows."""
         if len(self._views) == 1:
             return self._views[0]
         prefix = request.messages[: request.prefix]
@@ -233,11 +234,11 @@ class Asker:
         ]
 
     def for_one_order(self, parsed: Parsed, number: int) -> Parsed:
-        """Return the result to store for one label order. The result has no label, and its reason lists the
-        probabilities.
+        """Return the result to store for one of several label orders: the probabilities as its reason, and no
+        label.
 
-        `number` is the number of the order, counting from 1. If a reply has no probabilities, there is no
-        average, so the unit gets no label.
+        `number` is the number of the order, counting from 1. If a reply has no probabilities, the unit gets
+        no label, because no average can be computed.
         """
         if parsed.status is not Status.OK:
             return parsed
@@ -268,9 +269,8 @@ class Asker:
     def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
         """Return the labels in a reply, or the reason why there are none.
 
-        Reasoning that comes before a letter has the status `ok` and no labels.
-
-        If the model reasons first, `request` determines which of the two calls the reply answers.
+        If the model reasons first, `request` determines which of the two calls the reply answers. For the
+        first call (the reasoning), the result has the status `ok` and no labels.
         """
         try:
             return self._parse_reply(reply, request)
@@ -304,9 +304,11 @@ class Asker:
         return replace(parsed, labels=tuple(replace(label, rationale=reason) for label in parsed.labels))
 
     def _check_quote(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
-        """Return the result, without its label if the task requires a quote that is not in the unit's passages.
+        """Return the result unchanged, unless the task requires a quote and the quote is not in the unit's
+        passages.
 
-        An invented quote shows that the label is not based on the passages.
+        In that case, return a result without a label: an invented quote shows that the label is not based on
+        the passages.
         """
         if self.task.spec.rationale != "quote" or parsed.status is not Status.OK or request is None:
             return parsed

@@ -46,10 +46,12 @@ class Patience:
 
         `elapsed` is the time in seconds since the first try.
 
-        `flow` is the time in seconds that the server took for its last few answers to other calls. A refused
-        call waits at most that long, and a call whose connection was lost waits at most the longer of `flow`
-        and `base`. `failing` is the share of units whose first call failed at this server. If many fail, a
-        unit gets more tries, because its failures are then weak evidence about the unit.
+        `flow` is the time in seconds in which the server gave its last few answers to other calls. A refused
+        call waits at most that long. A call whose connection was lost waits at most the longer of `flow` and
+        `base`.
+
+        `failing` is the share of units whose first call failed at this server. If the share is large, more
+        tries are allowed, because a failure then says little about the unit.
         """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:
