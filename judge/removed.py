@@ -12,16 +12,18 @@ _TYPED = ("-", "judge ", "annotate ")
 
 
 def table() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the replacements for options (by command and option, or by option alone) and the replacements
-    for commands.
+    """Return the replacements for removed options, and those for removed commands.
+
+    The key of an option is `COMMAND --OPTION`, or only `--OPTION` if the entry applies to all commands.
     """
     rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return dict(_single(rows["options"])), rows["commands"]
 
 
 def _single(rows: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield a key for each combination of command and option in a row, because a row may list several of
-    each.
+    """Yield a key and its replacement for each option of each command.
+
+    A single entry in the table may list several commands and several options.
     """
     for removed, instead in rows.items():
         commands, dashes, options = removed.partition("--")

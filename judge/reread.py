@@ -27,11 +27,11 @@ class Unlike(NamedTuple):
 
 
 def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
-    """Yield every label of a run that differs from its reply.
+    """Yield every label of a run that does not match its reply, and every label that is missing.
 
-    A label with probabilities must be the most probable label; any other label is parsed from the reply's
-    text. A label without a successful judgement has no reply. Fields derived from gold labels are left out,
-    because gold labels may have been added later.
+    A label with probabilities must be the most probable label. Any other label must match the reply's text. A
+    label without a successful judgement has no reply, so it is always yielded. Fields derived from gold
+    labels are not checked, because gold labels may have been added later.
     """
     query = "SELECT task, options, derived_from IS NULL FROM runs WHERE run_id = ?"
     task_name, options, judged_fields = store.conn.execute(query, [run]).fetchone()

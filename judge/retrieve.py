@@ -1,4 +1,4 @@
-"""Rank the study's passages for each item with BM25, as a baseline if no system has a ranking.
+"""Rank the study's passages for each item with BM25. It is a baseline for other rankings.
 
 This is BM25 by Robertson and Zaragoza (2009) in Lucene's variant. It is computed by bm25s (MIT), an optional
 package: pip install 'adjudge[retrieve]'.
@@ -37,14 +37,17 @@ class Retrieved:
 def rank_by_bm25(
     store: Store, name: str = NAME, *, k: int = LONGEST, dataset: str | None = None
 ) -> Retrieved:
-    """Store the ranking `name`: for each item, the k best passages of the data set (None: of the whole study).
+    """Store a ranking under this name: for each item, the k best passages of the data set.
 
-    The query is the item's claim or, if it has none, its question. The passages of all items are searched,
-    including their titles. A text that several items share is one document, and each item gets its own copy
-    of it. Passages that share no word with the query are left out, and an item without any remaining passage
-    has no ranking. Equal scores keep the order of import. Raises MissingExtra if the library is missing,
-    UsageError if the name is invalid or the data set is unknown, and BadInput if there is no passage or no
-    query, or if a different ranking of this name is already stored.
+    If `dataset` is None, the whole study is ranked. The query is the item's claim or, if it has none, its
+    question. The passages of all items are searched, including their titles. Identical passages of several
+    items count as one, and a ranking contains the item's own copy if there is one. Passages that share no
+    word with the query are left out, and an item without any remaining passage has no ranking. Passages with
+    equal scores keep the order of import.
+
+    Raises MissingExtra if bm25s is not installed, and UsageError if the name is invalid or the data set is
+    unknown. Raises BadInput if there is no passage or no query, or if a different ranking with this name is
+    already stored.
     """
     try:
         import bm25s
@@ -88,7 +91,9 @@ def rank_by_bm25(
 
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
-    """For each distinct passage, return its copies (item -> passage id) and its text."""
+    """Return all distinct passages as two lists: the copies of each (item -> passage id), and the text of
+    each.
+    """
     dataset_names(store, dataset)
     query = (
         "SELECT p.content_sha, p.passage_id, p.item_id, p.title, p.text FROM passages AS p "

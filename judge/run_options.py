@@ -75,7 +75,11 @@ class Declared:
     """Whether a stored run contains the option, under the field's name."""
 
     def complete(self, name: str) -> Declared:
-        """Return the declaration with the defaults that depend on the name, the kind and `decided`."""
+        """Return the declaration with its missing values filled in.
+
+        The flag is derived from the name, and the metavar from the kind. A `decided` option is also part of
+        the identity and stored.
+        """
         return dataclasses.replace(
             self,
             flag=self.flag or f"--{name.replace('_', '-')}",
@@ -322,7 +326,7 @@ def get_given(options: RunOptions) -> dict[str, Any]:
 
 
 def list_decided(options: RunOptions) -> list[str]:
-    """Return the flags of the given options that a recipe sets."""
+    """Return the flags of those options that a recipe sets and that differ from their defaults."""
     return [WRITTEN[name].flag for name in get_given(options) if WRITTEN[name].decided]
 
 
@@ -409,8 +413,8 @@ def describe(settings: Mapping[str, Json]) -> str:
 def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
     """Describe how stored runs with the same task and model differ. Each run is a pair (model, options).
 
-    A description contains the run's options. It also contains other values in the identity that differ, such
-    as the answer mode or a content hash.
+    There is one description for each run. It contains the options that differ from their defaults, and other
+    values that are not the same in all runs, such as the answer mode or a content hash.
     """
     # Imported here, because it loads pydantic, and every --help loads this module.
     from judge.store.runs import FACTS

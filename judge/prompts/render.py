@@ -112,9 +112,9 @@ def _environment(key: str) -> Environment:
 
 @lru_cache(maxsize=256)
 def _compile(source: str) -> CodeType:
-    """Compile a template. All label orders, runs and threads share the compiled code.
+    """Compile a template. All label orders, runs and threads share the compiled template.
 
-    This is possible because the code looks up its fence only during rendering.
+    It can be shared because it does not contain the fence, which is looked up during rendering.
     """
     return _environment("").compile(source)
 
@@ -126,7 +126,10 @@ def _template(source: str, key: str) -> Template:
 
 
 def instructions(task: Task) -> str:
-    """Return the constant half of a task's template. Both models and people read it before the questions."""
+    """Return a task's instructions: the half of its template that is the same for every unit.
+
+    Both models and people read the instructions before the questions.
+    """
     # Rewritten instructions come from a model, so they are text and never a template.
     if task.instructions is not None:
         return task.instructions.strip()

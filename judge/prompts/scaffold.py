@@ -1,4 +1,4 @@
-"""Generate a first version of a task file, with a key for every label."""
+"""Generate a first version of a task file, in which each label has a key for human annotators to press."""
 
 import json
 from collections.abc import Sequence

@@ -123,7 +123,7 @@ class Question(_Strict):
 
 
 class Derive(_Strict):
-    """A label that is looked up by an answer, or by an answer and a gold label that the judge never sees."""
+    """A label that a table derives from an answer, or from an answer and a gold label hidden from the judge."""
 
     # An alias, because `from` is a keyword of Python.
     source: Text = Field(alias="from", description="the field of this task whose answer is looked up")
@@ -164,7 +164,7 @@ class Citation(_Strict):
 
 
 class Relevant(_Strict):
-    """Passages that are selected by a gold label. The gold label itself is not shown."""
+    """The passages whose gold label is one of the given values. The prompt does not show these labels."""
 
     field: FieldName = Field(description="gold field of the item's passages")
     values: list[Text] = Field(min_length=1, description="labels that make a passage relevant")

@@ -79,8 +79,9 @@ class Task:
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
         """Return the task with these few-shot examples instead of its own.
 
-        `nearest` is the maximum number of examples with each label that are shown for a unit. Raises
-        UsageError if `nearest` is set and the task does not have exactly one question with labels.
+        If `nearest` is set, a unit is shown only the examples nearest to it, at most `nearest` for each
+        label. Raises UsageError if `nearest` is set but the task does not have exactly one question with
+        labels.
         """
         # "Nearest of each label" is only well defined if the task has exactly one field with labels.
         if nearest is not None and not self._one_label:
@@ -112,9 +113,7 @@ class Task:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the file's text. If a study already contains this version of the task, its text must be
-        the same.
-        """
+        """The hash of the file's text. A study accepts only one text for each version of a task."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property

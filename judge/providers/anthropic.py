@@ -224,7 +224,10 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
 
 @lru_cache(maxsize=8)
 def _constant(messages: tuple[Message, ...]) -> str:
-    """Return the constant messages as the beginning of a request body. The last block is marked for caching."""
+    """Return the beginning of a request body: the messages that are the same for every unit.
+
+    The last of these messages is marked for the server's prompt cache.
+    """
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):

@@ -189,7 +189,7 @@ class Purse(Protocol):
 
 
 class NoLimits:
-    """A purse that has no limits."""
+    """A `Purse` without limits: it sends every probe that is needed."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
@@ -200,7 +200,10 @@ class NoLimits:
 
 @runtime_checkable
 class Probing(Protocol):
-    """A provider whose `open` sends paid start-up probes. Each probe is sent through the provider's `purse`."""
+    """A provider whose `open` sends start-up probes, which cost money.
+
+    Each probe is sent through `purse`, which counts it against the run's limits.
+    """
 
     purse: Purse
 
@@ -244,9 +247,9 @@ class Masks(Protocol):
     """The user's choice of mask: `auto`, `none`, or the name of a mask."""
 
     def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask for all later requests, or no mask if `mask` is None.
+        """Restrict the answers of all later requests with this mask (None: do not restrict them).
 
-        With a mask, `alternatives` alternative tokens are requested at each position.
+        With a mask, each request asks for the `alternatives` most probable tokens at each position.
         """
 
 

@@ -40,10 +40,10 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 class Dialect:
     """The features that a server supports for one model. Features are only ever removed.
 
-    `limit` is the server's name for the token limit. `masks` contains at most one mask, which restricts the
-    answer to the choices (`judge.providers.masks`). With a mask, `masked_logprobs` alternatives are requested
-    instead of `top_logprobs`, because the server may return log-probabilities computed before the mask was
-    applied.
+    `limit` is the server's name for the token limit. `masks` contains at most one mask: a method that
+    restricts the answer to the choices (`judge.providers.masks`). `top_logprobs` is the number of alternative
+    tokens to request at each position. With a mask, `masked_logprobs` are requested instead. By default this
+    number is larger, because some servers return log-probabilities computed before the mask was applied.
     """
 
     limit: str = "max_completion_tokens"

@@ -102,9 +102,10 @@ class Provider:
         self._model = await asyncio.to_thread(MiniLM, self._threads)
 
     def prepare_labels(self, task: str, labels: Sequence[str]) -> None:
-        """Select the label that means relevant.
+        """Determine which label means relevant.
 
-        Raises UsageError unless there are exactly two labels, or if it is unclear which label means relevant.
+        Raises UsageError if there are not exactly two labels, or if it is unclear which of them means
+        relevant.
         """
         known = self._relevant or next((name for name in labels if name in self.head["labels"]), None)
         if len(labels) != 2:

@@ -1,10 +1,10 @@
-"""Write the request fields for masks, which restrict an answer to the choices, and parse the answer.
+"""Write the request fields that restrict an answer to the choices (masks), and parse the answer.
 
 Each kind of server has its own request field. llama.cpp has `grammar`, vLLM has `structured_outputs`
 (`guided_choice` before version 0.12), and many servers accept a JSON schema with an enum. Some servers only
-accept a bias on single tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and still
-return status 200. A mask is therefore considered to work only if the answer is one that the model would not
-have given without the mask.
+accept a bias on single tokens. Their endpoint `/tokenize` returns the ids of these tokens. Servers ignore
+unknown fields and still return status 200. A mask is therefore considered to work only if the answer is one
+that the model would not have given without the mask.
 
 Some servers return log-probabilities computed before the mask is applied, and others return those computed
 afterwards. In both cases, the ratios between the codes are those of the model, so the probabilities are
@@ -59,7 +59,8 @@ def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[st
 def longest(mask: str) -> int:
     """Return the maximum number of tokens in a masked answer.
 
-    A bias needs this limit, because a bias does not end the answer.
+    For a logit bias this is 1, because a bias, unlike the other masks, does not stop the model after the
+    choice.
     """
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
@@ -67,10 +68,10 @@ def longest(mask: str) -> int:
 def find_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
-    """Return the choice that the model gave, and its token position with the alternatives truncated to the
-    choices.
+    """Return the model's choice, and the token position that carries its probability.
 
-    Return None if the answer is not a choice or has no token position. The mask did not work then.
+    The token and its alternatives are returned without any text around the choice. Return None if the mask
+    did not work: the answer is not one of the choices, or there are no token positions.
     """
     if not tokens:
         return None
@@ -99,9 +100,9 @@ def find_choice(
 
 
 def _truncate_token(token: TokenChoice, lead: str) -> TokenChoice:
-    """Return the token position with its token and alternatives reduced to the choices in them.
+    """Return the token position without the text around the choice, such as quotation marks and braces.
 
-    The probabilities do not change.
+    `lead` is the text before the choice. The probabilities do not change.
     """
 
     def inner(text: str) -> str:

@@ -140,9 +140,9 @@ class Provider(Vendor):
         return {"mask": self.chosen_mask, **self._options.identity()}
 
     def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use the mask that the run started with, or no mask if `mask` is None.
+        """Use the mask with which the run started (None: no mask).
 
-        With a mask, `alternatives` alternative tokens are requested at each position.
+        With a mask, each request asks for the `alternatives` most probable tokens at each position.
         """
         most = alternatives or self._dialect.masked_logprobs
         self._dialect = replace(self._dialect, masks=(mask,) if mask else (), masked_logprobs=most)
@@ -310,11 +310,11 @@ class Provider(Vendor):
                 raise error
 
     async def _ask_rest(self) -> None:
-        """Send the unanswered probes one after another, and raise the last error.
+        """Send the probes without a reply one after another, and raise the last error.
 
-        The first refusal ends the round, because a server that accepts only one call at a time would refuse
-        the other calls again. If no probe in a round is answered, the next round ends after twice as many
-        refusals, because the server may refuse calls at random.
+        Sending stops at the first refusal, because a server that accepts only one call at a time would also
+        refuse the other probes. If no probe was answered before that, the next call of this method stops only
+        after twice as many refusals, because the server may refuse calls at random.
         """
         before, refusals = len(self._answers), 0
         error: ProviderError | None = None

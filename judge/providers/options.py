@@ -1,4 +1,4 @@
-"""Parse the `--option` values for HTTP servers that exist in addition to the vendor's own options.
+"""Parse the `--option` values that every HTTP provider accepts in addition to its vendor's own options.
 
     body.a.b=JSON       field b of object a in the body of every request; body=JSON sets several fields
     header.X=env:NAME   header X with the value of the environment variable NAME
@@ -62,10 +62,8 @@ class ServerOptions:
     def identity(self) -> dict[str, str]:
         """Return the options that are part of a run's identity.
 
-        These are the vendor options, body fields, query parameters, and the names of headers.
-
-        Values are returned as typed. The NAME in `env:NAME` is omitted, because using a different variable
-        does not make a different judge.
+        These are the vendor options, body fields and query parameters as typed, and the names of headers. The
+        NAME in `env:NAME` is omitted, because the name of a variable does not affect the answers.
         """
         named = {f"header.{name}": "env:" for name in self.headers}
         named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}

@@ -52,7 +52,7 @@ class Provider(BaseProvider):
         return self._script(request)
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the script's name and the hash of its file. A different script makes a different judge."""
+        """Return the script's name and the hash of its file. Runs with different scripts are different runs."""
         return {"script": self.name, **self._content}
 
     def _pick(self, request: Request, number: int) -> Reply:

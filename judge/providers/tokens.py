@@ -30,7 +30,7 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
 
 
 def with_masses(chosen: str, masses: Iterable[tuple[str, float]]) -> TokenChoice:
-    """Return a token position that represents an answer with known probabilities."""
+    """Return the token position for an answer, with the given probability of each possible answer."""
     return TokenChoice(chosen, [(token, math.log(max(p, LEAST))) for token, p in masses])
 
 
@@ -43,16 +43,16 @@ def _text(token: Any) -> str:
 def label_distribution(
     tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return the probabilities of labels that are answered as one-character codes.
+    """Return the probability of each label, for a reply that answers with a one-character code.
 
-    If there is no distribution, return None and the reason. A label may be its own code.
+    Return None and the reason if the probabilities cannot be determined. A label may be used as its own code.
 
-    The answer is the first token that is not white space. An alternative counts towards a code if it equals
-    that code, apart from leading white space (`A` and ` A`, but not `A.`). The remaining mass at that
-    position, including unlisted tokens, is `unassigned`. If it exceeds 5 %, there is no distribution.
+    The answer is the first token that is not white space. Each possible token at this position counts towards
+    the code that it equals, apart from leading white space (`A` and ` A`, but not `A.`). The probability of
+    all other tokens is `unassigned`. If `unassigned` exceeds 5 %, the probabilities cannot be determined.
 
-    If the server `masked` the answer, an alternative must equal a code exactly, and the codes share the whole
-    mass. Raises ValueError unless there is exactly one label for each code.
+    If the server `masked` the answer, a token must equal a code exactly, and the probabilities of the codes
+    are scaled to sum to 1. Raises ValueError unless there is exactly one label for each code.
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
         raise ValueError("codes must be unique, and there must be one label for each code")
@@ -65,14 +65,14 @@ def label_distribution(
 def word_distribution(
     tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return the probabilities of labels that are answered in words.
+    """Return the probability of each label, for a reply that answers in words.
 
-    If there is no distribution, return None and the reason.
+    Return None and the reason if the probabilities cannot be determined.
 
-    Only the first token of the answer is used. An alternative counts towards a label if it is the beginning
-    of that label and of no other label, ignoring surrounding white space and case. The remaining mass is
-    `unassigned`. If it exceeds 5 %, there is no distribution. If the server `masked` the answer, the labels
-    share the whole mass.
+    Only the first token of the answer is used. Each possible token at this position counts towards the label
+    that begins with it, if there is exactly one. Case and surrounding white space are ignored. The
+    probability of all other tokens is `unassigned`. If `unassigned` exceeds 5 %, the probabilities cannot be
+    determined. If the server `masked` the answer, the probabilities of the labels are scaled to sum to 1.
     """
     return _distribution(tokens, labels, lambda token: match_label(token, labels), masked)
 
@@ -122,11 +122,11 @@ def _distribution(
 def _normalise_masked(
     mass: dict[str, float], logprobs: Sequence[float]
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Return each label's share of the total mass of all labels, for an answer that a mask has restricted.
+    """Return the probabilities of the labels in a masked answer, scaled to sum to 1.
 
-    The mask allows only the labels. A label that is not among the listed tokens has at most the mass of the
-    least probable listed token. All such labels together have at most the unlisted mass. If this upper bound
-    exceeds 5 % of the mass of the listed labels, there is no distribution.
+    The server lists only the most probable tokens. A missing label is at most as probable as the least
+    probable listed token, and all missing labels together are at most as probable as all unlisted tokens.
+    Return None and the reason if this upper bound exceeds 5 % of the probability of the listed labels.
     """
     listed = [math.exp(min(p, 0.0)) for p in logprobs if not math.isnan(p)]
     assigned = sum(mass.values())
