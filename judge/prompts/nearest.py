@@ -1,6 +1,6 @@
 """Select the few-shot examples that are nearest to a unit according to BM25.
 
-The same number of examples is selected for each label.
+The maximum number of examples is the same for each label.
 """
 
 from collections.abc import Sequence

@@ -122,6 +122,6 @@ def _choices(request: Request) -> dict[str, list[str]]:
 
 
 def _token(answer: Mapping[str, Any]) -> TokenChoice:
-    """Return the probabilities of one decision in the form in which a token position is stored."""
+    """Return the probabilities of one decision as a token position."""
     listed = [(str(p["value"]), float(p["probability"])) for p in answer["probabilities"]]
     return with_masses(str(answer["choice"]), listed)

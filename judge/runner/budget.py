@@ -138,8 +138,9 @@ class Opened:
     rates: dict[str, tuple[RateState, float]] = field(default_factory=dict)
 
     def as_json(self, priced: bool) -> dict[str, Json]:
-        """Return the usage in the form that is stored with a run. A lost call counts as the maximum number of
-        tokens that it could have used.
+        """Return the usage in the form that is stored with a run.
+
+        A lost call (without a reply) adds its maximum cost to the cost, but nothing to the token counts.
         """
         return {
             "calls": self.calls,
@@ -239,7 +240,7 @@ class Budget:
         return self.fits(claim)
 
     async def allow_retry(self, claim: Reserve) -> bool:
-        """Return whether a lost call can be sent again. Its reserve is kept in either case."""
+        """Return whether the limits allow a retry of this call. The call's reserve is kept in either case."""
         if self.fits():
             return True
         # Two calls that wait for each other's reserves would wait forever.

@@ -48,7 +48,10 @@ async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Even
 
 
 def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str, int]:
-    """Return the number of selected units by status. For a run over all units, the study stores these counts."""
+    """Return the number of selected units with each status.
+
+    For a run over all units, the counts stored in the study are returned.
+    """
     if plan.selection.is_all:
         return selection.run_statuses(store, run_id, repeat)
     return selection.count_statuses(store, run_id, repeat)
