@@ -60,7 +60,7 @@ def view(
     from judge.store.label_rows import quote
     from judge.store.selection import Selection
 
-    format_of(output, PAGE, None, "-o")
+    format_of(output, PAGE)
     if sample is not None and limit is None:
         raise UsageError("--sample requires -n, the number of units")
     task = read_stored_task(store, _task(store, task_name, batch))

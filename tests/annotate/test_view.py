@@ -196,7 +196,8 @@ def test_text_stays_text_and_links_lead_to_units(tmp_path: Path) -> None:
 
 def test_refusals_say_what_to_do(tmp_path: Path, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.html"
-    assert "use one of .html" in annotate("view", "-d", db, "-o", tmp_path / "p.txt", code=2).stderr
+    failed = annotate("view", "-d", db, "-o", tmp_path / "p.txt", code=2).stderr
+    assert failed.endswith("unknown file extension; use one of .html, .htm\n")
     assert "--sample requires -n" in annotate("view", "-d", db, "--sample", "1", "-o", page, code=2).stderr
     assert "no batch 'x'" in annotate("view", "-d", db, "--batch", "x", "-o", page, code=2).stderr
     assert "available: stance.v2" in annotate("view", "-d", db, "--task", "x", "-o", page, code=2).stderr
