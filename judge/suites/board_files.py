@@ -25,6 +25,7 @@ eight columns.
 """
 HEAD_WIDTH = 10
 """Maximum number of characters per line in the header of a LaTeX column."""
+ROWS = "n is the number of rows from which a value is computed"
 MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
@@ -93,9 +94,14 @@ def get_corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
 def legend(board: Board) -> list[str]:
     """Return the explanation of the marks, and all notes."""
     interval = f"intervals at {board.confidence:.0%}".replace("%", " %")
-    lines = [f"n is the number of rows from which a value is computed; {interval}"]
     if len(board.contenders) > 1:
-        lines = _describe_marks(board, interval)
+        lines = [
+            *_describe_marks(board, "marked"),
+            f"{interval}; intervals of differences are t intervals for a single comparison, so they may disagree with an exact or "
+            "adjusted p value",
+        ]
+    else:
+        lines = [f"{ROWS}; {interval}"]
     for name, correction in board.corrections.items():
         lines.append(
             f"{name}: {sum(c.ppi.value is not None for c in correction.measures.values())} measures are corrected with "
@@ -126,16 +132,14 @@ def _describe_order(board: Board) -> list[str]:
     return lines
 
 
-def _describe_marks(board: Board, interval: str) -> list[str]:
-    """Explain the marks of a comparison."""
+def _describe_marks(board: Board, best: str) -> list[str]:
+    """Explain the marks of a comparison. `best` says how the best value is marked."""
     return [
         f"values are computed on the rows for which all {len(board.contenders)} {board.axis}s have a value; n is the number of "
         "these rows, and of the contender's own rows",
-        "the best is marked (bold in files); = means no significant difference from the best (paired t-test on jackknife "
+        f"the best is {best}; = means no significant difference from the best (paired t-test on jackknife "
         "pseudo-values, clustered by question, or McNemar's exact test if each question has one 0/1 outcome; Holm's "
         f"correction per measure, level {ALPHA:g})",
-        f"{interval}; intervals of differences are t intervals for a single comparison, so they may disagree with an exact or "
-        "adjusted p value",
     ]
 
 
@@ -266,7 +270,8 @@ def as_latex(board: Board) -> str:
     tested = list_compared(board)
     people = dict.fromkeys(c.reference for c in board.corrections.values())
     texts = [
-        *legend(board)[:2],
+        # The table has no intervals, so the caption does not describe any.
+        *(_describe_marks(board, "in bold") if len(board.contenders) > 1 else [ROWS]),
         *(f"corrected with reference labels ({who}; PPI++), on own rows" for who in people),
     ]
     sentences = [board.paper.title, *(text[:1].upper() + text[1:] for text in texts)]

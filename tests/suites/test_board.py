@@ -229,6 +229,9 @@ def test_pages_name_measures_for_people_and_have_a_table_of_p_values(judge: Judg
     judge("score", "garage", *part, "--system", "all", "-o", "b.tex")
     text = (tmp_path / "b.tex").read_text("utf-8")
     assert r"\shortstack[r]{deflection \\ {}true \\ {}positive" in text
+    assert "The best is in bold; =" in text and "intervals at" not in text
+    judge("score", *ELIGIBILITY, "--system", "good", "-o", "b.tex")
+    assert "intervals at" not in (tmp_path / "b.tex").read_text("utf-8")
 
 
 @pytest.mark.usefixtures("study")
