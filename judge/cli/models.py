@@ -43,7 +43,7 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
         It names a model that is always available, and the command that lists the vendors.
         """
-        return f"to try the command without a model, use -m scripted/hash; to list the vendors: {command('judge models show')}"
+        return f"To try the command without a model, use -m scripted/hash; to list the vendors: {command('judge models show')}"
 
 
 def model_option(*, required: bool = True) -> Callable[[F], F]:

@@ -65,4 +65,5 @@ def test_what_cannot_be_asked(judge: Judge, args: list[str], code: int, words: s
 )
 def test_a_command_that_asks_a_model_needs_one(judge: Judge, tmp_path: Path, words: str) -> None:
     judge("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"))
-    assert "-m" in judge(*words.split(), code=2).err
+    err = judge(*words.split(), code=2).err
+    assert "-m" in err and ". to try" not in err
