@@ -42,5 +42,7 @@ def check_human(conn: sqlite3.Connection, name: str) -> bool:
     if row is None:
         check_name(name)
     elif row[0] != "human":
-        raise UsageError(f"'{name}' is a {row[0]} in this study; choose another name for the person")
+        raise UsageError(
+            f"the name '{name}' has labels of the kind '{row[0]}' in this study; choose another name for the person"
+        )
     return row is not None

@@ -146,8 +146,9 @@ def _move(
         new_blocks[other].append(block)
         todo[other] += len(block)
         moved |= dict.fromkeys(block, other)
+    have = "has" if len(to) == 1 else "have"
     if not moved:
-        raise UsageError(f"batch '{name}': {', '.join(to)} already have all units of {person}")
+        raise UsageError(f"batch '{name}': {', '.join(to)} already {have} all units of {person}")
     all_gone = len(moved) == len(units)
     stamp = get_time()
     for position, unit, role, repeat in rows:
@@ -168,7 +169,7 @@ def _move(
             given[other] = seats.seat(conn, info, other, blocks, checks=other not in known)
     seats.log(conn, name, "hand over", person, {"to": {p: len(u) for p, u in given.items()}}, note)
     if left := len(units) - len(moved):
-        done.notes.append(f"{left} units stay with {person}: {', '.join(to)} already have them")
+        done.notes.append(f"{left} units stay with {person}: {', '.join(to)} already {have} them")
     done.units = len(moved)
     seats.finish(store, info, given, done, allow_exposed)
 

@@ -82,7 +82,7 @@ def test_a_half_done_unit_and_one_that_everybody_has_stay(tmp_path: Path) -> Non
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.note(1, "hm")
     with open_study(path) as store:
-        with pytest.raises(UsageError, match="bob already have all units"):
+        with pytest.raises(UsageError, match="bob already has all units"):
             hand_over(store, "pilot", "alice", ["bob"])
         assert hand_over(store, "pilot", "alice", ["bob", "dave"]).positions == {"dave": 3}
     assert len(queue(path, "alice")) == 1, "the unit with a note is begun"
@@ -363,7 +363,7 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
     ("words", "told"),
     [
         ("assign pilot --to alice", "alice is already in batch 'pilot'"),
-        ("assign pilot --to gold", "'gold' is a gold in this study"),
+        ("assign pilot --to gold", "the name 'gold' has labels of the kind 'gold' in this study"),
         ("assign nope --to bob", "no batch 'nope'"),
         ("assign pilot --to bob -n 9", "-n 9: batch 'pilot' has 2 units"),
         ("assign pilot --from eve --to bob", "has no annotator 'eve'"),
