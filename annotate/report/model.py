@@ -256,6 +256,14 @@ class Ruling:
     shared_by: str = ""
     """The tests that share the error rate of 5 %, in words, such as 'several looks at the units'. Empty for a single test."""
 
+    @property
+    def detail(self) -> str:
+        """The reason for the verdict or, if the sentence already contains the reason, only its numbers of units and questions."""
+        reason, _, units = self.because.partition(" (n = ")
+        if not units or reason.lower() not in self.sentence.lower():
+            return self.because
+        return f"n = {units.replace(')', '', 1)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Document:

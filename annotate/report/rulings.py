@@ -222,7 +222,7 @@ def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
 def _limit(verdict: Verdict) -> str:
     if verdict.regime == "threshold":
         return f"the threshold {verdict.limits.threshold:g} allows"
-    return f"the margin {verdict.limits.margin:g} below people's own agreement allows"
+    return f"a human annotator by more than the margin ({verdict.limits.margin:g})"
 
 
 def _non_inferior(verdict: Verdict) -> str:

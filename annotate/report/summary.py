@@ -59,7 +59,7 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
 
     It also compares each person, and the judge in that person's place, with the majority of the other people.
     """
-    title = "The verdict in numbers"
+    title = "The verdict in detail"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
     # All judges share the row of the human ceiling.
@@ -273,10 +273,7 @@ PROFILE = {
 
 def _verdict(ruling: Ruling) -> str:
     """Return the verdict's sentence and the reason for the verdict, unless the sentence already contains the reason."""
-    reason, _, units = ruling.because.partition(" (n = ")
-    if units and reason.lower() in ruling.sentence.lower():
-        return ruling.sentence
-    return f"{ruling.sentence} {ruling.because}."
+    return ruling.sentence if ruling.detail != ruling.because else f"{ruling.sentence} {ruling.because}."
 
 
 def _annotators(document: Document) -> list[str]:

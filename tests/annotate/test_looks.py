@@ -41,6 +41,9 @@ def test_where_the_frame_ends_first_the_sentence_says_so(tmp_path: Path) -> None
     assert "Only 6 more can be drawn; about" in ruling.sentence
     text = annotate("report", "--short", "-d", db).stdout
     assert text.lower().count("the first verdict is computed when the first 10 units") == 1
+    text = annotate("report", "-d", db).stdout
+    assert text.lower().count("the first verdict is computed when the first 10 units") == 1
+    assert "\nn = 4 units of 4 questions.\n" in text and text.count("The verdict in numbers") == 1
 
 
 def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
@@ -280,6 +283,7 @@ def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
         for reference in (None, "carol", "majority"):
             (result,) = ruled(store, reference=reference)
             assert result.decision == "do not trust" and "with 2 people on 200 units" in result.sentence
+            assert "It is worse than a human annotator by more than the margin (-0.1)." in result.sentence
         names = [run for (run,) in store.conn.execute("SELECT run_id FROM runs")]
         (result,) = ruled(store, annotators=[*names, "carol", "dave"])
         assert result.decision == "undecided" and "imported labels give only estimates" in result.sentence
