@@ -265,7 +265,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
     people("distractor_check", {"alice": checks})
     export = ("distractors", "export", "--per-question", "2", "--check", "alice")
     done = judge(*export, "--challenging", "not-entailed", "-o", "a.jsonl")
-    assert "1 questions are not challenging" in done.err
+    assert "1 questions were left out" in done.err
     assert [json.loads(line)["id"] for line in Path("a.jsonl").read_text().splitlines()] == ["france"]
     judge(*export, "-o", "b.jsonl")
     assert [json.loads(line)["id"] for line in Path("b.jsonl").read_text().splitlines()] == ["spider"]

@@ -360,7 +360,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
     judge("systems", "import", data / "answers.jsonl", "-d", "g.db")
     common = ("--dataset", "rag", "--system", "model-a", "-d", "g.db")
     study = Study(tmp_path / "g.db")
-    with pytest.raises(adjudge.AdjudgeError, match="5 steps") as missing:
+    with pytest.raises(adjudge.AdjudgeError, match="garage") as missing:
         study.scores("garage", dataset="rag", system="model-a")
     assert missing.value.__notes__[1].startswith(
         "study.run('eligibility', model='llamacpp/smollm2', where="
