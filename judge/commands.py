@@ -37,7 +37,7 @@ def use_study(path: Path | str) -> None:
 def command(words: str, *values: object, study: Path | str | None = None) -> str:
     """Return the shell command line: `words` unchanged, followed by the values, each quoted as one word.
 
-    The option -d is added unless the command would use the same study without it.
+    The option -d is added if the command needs it to use this study.
     """
     path = _study.get() if study is None else str(study)
     parts = [*words.split(), *map(str, values)]

@@ -265,7 +265,7 @@ def script() -> Iterator[None]:
 
 
 def suggests_next() -> bool:
-    """Return whether a command ends by suggesting the next command."""
+    """Return whether commands should suggest a next command when they end."""
     return not _IN_SCRIPT.get()
 
 
@@ -340,7 +340,7 @@ def unit_link(page: str, unit_id: str) -> str:
 def emit_rows(
     schema: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool = False
 ) -> None:
-    """Print rows: the given columns as a table, or all keys as JSON."""
+    """Print rows as a table with the given columns, or as JSON with all keys."""
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
     else:
@@ -396,7 +396,7 @@ def shorten(text: str | None, width: int) -> str:
 
 
 def parse_named_number(text: str, option: str, form: str) -> tuple[str, float]:
-    """Split `NAME=NUMBER`. Raises UsageError, which shows the expected form, for any other text."""
+    """Split `NAME=NUMBER`. For any other text, raises a UsageError that shows the expected form."""
     # Split at the last equals sign, because the names of some measures contain one.
     name, _, number = text.rpartition("=")
     try:
@@ -409,7 +409,7 @@ def parse_named_number(text: str, option: str, form: str) -> tuple[str, float]:
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
-    """Return `key=value` options as a dictionary. Raises UsageError, which names every malformed option."""
+    """Return `key=value` options as a dictionary. Raises a UsageError that names all malformed options."""
     if wrong := [value for value in values if value.find("=") < 1]:
         # Only the name is printed, because the value may be a secret.
         secret = ("header.", "query.", "key")

@@ -116,9 +116,9 @@ def skip_byte_order_mark(handle: IO[bytes]) -> None:
 def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     """Return the delimiter of a table. The position of the handle does not change.
 
-    If the extension is that of a tab-separated file, the delimiter is a tab. Otherwise it is the one for
-    which the header contains the most column names from `hint`. If several are equal in this respect, it is
-    the one with the most columns.
+    If the extension is that of a tab-separated file, the delimiter is a tab. Otherwise, it is the delimiter
+    with which the header has the most column names from `hint`. A tie is broken by the total number of
+    columns.
     """
     # The header of a .tsv file may contain more commas than tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:

@@ -53,7 +53,10 @@ NAME_STYLE = "bold $text-primary"
 
 @dataclass(slots=True)
 class Picker:
-    """The evidence cursor: a range of code points in the raw text `name`, and the start of a span in progress (`anchor`)."""
+    """The cursor for marking evidence. It covers the characters from `start` to `end` in the raw text `name`.
+
+    If the user has begun to mark a span, `anchor` is the offset at which the span begins.
+    """
 
     name: str
     start: int
@@ -110,8 +113,8 @@ def unit_text(
 ) -> UnitText:
     """Return the unit's texts as they are drawn: the head, the body, and the pane beside the body.
 
-    `columns` returns the width of a line in columns. Its argument tells whether there are two panes. If the width is 0,
-    texts are shown as stored.
+    `columns` returns the line width in columns, or 0 to show texts as stored. It is called with True if there is a pane
+    beside the body.
     """
     inputs, in_body = sheet.inputs, []
     # If there is an answer, the passages with which it is compared are beside it; otherwise passages are the body.

@@ -21,8 +21,8 @@ Replacement = tuple[int, int, str]
 class ShownText:
     """A text as it is displayed, with methods that convert offsets between the original and the displayed `text`.
 
-    `find_offset` and `end` convert from the original to `text`; `end` is for the end of a range. `raw` is the inverse
-    of `find_offset`.
+    `find_offset` converts an offset in the original to an offset in `text`. `end` does the same for the end of a range.
+    `raw` converts an offset in `text` back to the original.
     """
 
     text: str

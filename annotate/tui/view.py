@@ -105,7 +105,10 @@ class UnitView:
             self._painted = monotonic()
 
     def since_paint(self, at: float) -> float | None:
-        """Return the seconds between the last paint and `at`, or None if the new content was not yet painted at that time."""
+        """Return the seconds from the time when the content appeared on the screen to `at`.
+
+        Return None if the content had not appeared by then.
+        """
         return None if self._painted is None or at < self._painted else at - self._painted
 
     def draw(self, *, top: bool = False) -> None:
@@ -131,7 +134,7 @@ class UnitView:
             self.texts.turn_to(*self.text.first)
 
     def unveil(self) -> None:
-        """Draw the labels, and scroll up to the answer key or the judge's label, which has just appeared at the top."""
+        """Draw the labels, and scroll to their top, where the answer key or the judge's label now appears."""
         self.draw_labels()
         self.paint()
         self.scrolls["labels"].scroll_to(y=0, animate=False)
@@ -169,14 +172,14 @@ class UnitView:
         return None
 
     def _label_columns(self, two: bool) -> int:
-        """Return the width of the label pane in columns. `two` tells whether the text has two panes."""
+        """Return the width of the label pane in columns. `two` is true if the text is shown in two panes."""
         # Lines of text are at most READABLE_COLUMNS long, so a wide terminal has columns left for the labels.
         return max(BESIDE, self._size.width - (2 if two else 1) * (READABLE_COLUMNS + 5))
 
     def _text_columns(self, two: bool) -> int:
-        """Return the number of columns for tables and code, or 0 if texts are shown as stored.
+        """Return the line width for tables and code, in columns, or 0 if texts are shown as stored.
 
-        If `two` is true, there are two panes, and the number is that of the narrower pane.
+        If `two` is true, the text is shown in two panes, and the width is that of the narrower pane.
         """
         if self.raw:
             return 0
@@ -255,7 +258,10 @@ class UnitView:
         return (self.pane, self.texts.aside) != before
 
     def _next_pane(self) -> tuple[Pane, bool]:
-        """Return the pane that Tab selects, and whether it contains the passages beside an answer."""
+        """Return the pane that Tab selects next.
+
+        The second value is true for the passages beside an answer, which are part of the text pane.
+        """
         ways: list[tuple[Pane, bool]] = [("text", False)]
         if self.texts.two:
             ways.append(("text", True))
@@ -265,9 +271,10 @@ class UnitView:
         return ways[(at + 1) % len(ways)]
 
     def scroll(self, lines: int) -> None:
-        """Scroll the chosen pane, down if `lines` is positive and up if it is negative.
+        """Scroll the selected pane, down if `lines` is positive and up if it is negative.
 
-        1 scrolls by one line, 2 to 10 scroll by a page, and larger numbers scroll to the end or the beginning.
+        If the absolute value is 1, scroll by one line; if it is 2 to 10, by one page. Otherwise, scroll to the end or
+        the beginning.
         """
         box = self.texts.box if self.pane == "text" else self.scrolls[self.pane]
         if abs(lines) > 10:

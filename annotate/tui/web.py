@@ -42,8 +42,8 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
     """Return a server that runs `command` in the browser, and the URL to open. The URL contains a one-time token.
 
     The first request with the token is answered with a cookie. From then on, the token is invalid and every request
-    needs the cookie, because textual-serve has no login of its own. If the command cannot start now, `check` must raise
-    an AdjudgeError, and the page shows this error. Raises MissingExtra if textual-serve is not installed.
+    needs the cookie, because textual-serve has no login of its own. `check` raises an AdjudgeError if the command
+    cannot start, and the page then shows the error. Raises MissingExtra if textual-serve is not installed.
     """
     try:
         from aiohttp import web

@@ -63,10 +63,10 @@ class Workplace:
         self.view.draw_top()
 
     async def commit(self, at: float, change: Callable[..., State], *values: object) -> bool:
-        """Commit a change to the current unit, for a key that was typed at the time `at`.
+        """Commit a change to the current unit by calling `change(position, *values, times)`.
 
-        The change is made by calling `change(position, *values, times)`. Return whether it was stored. If it was not,
-        show the reason.
+        `at` is the time at which the user typed the key. Return whether the change was stored. If it was not, show the
+        reason.
         """
         unit, seen = self.hand.unit, self.view.since_paint(at)
         spent = self.hand.take_time()._replace(shown_ms=0 if seen is None else round(seen * 1000))
@@ -79,7 +79,10 @@ class Workplace:
         return state is not None
 
     async def attempt(self, change: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Call a function that commits, and try again while the study is locked. Return its result, or None on failure."""
+        """Call a function that commits, and return its result. While the study is locked, repeat the call.
+
+        Return None if the commit fails.
+        """
         # The keys wait too, because a label must not be stored before the label that was typed before it.
         begun, is_shown = monotonic(), False
         while True:

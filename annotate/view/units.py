@@ -1,7 +1,7 @@
 """The units on a page: texts with highlights and evidence, and every label with its source and rationale.
 
-For a unit that somebody must still label blind, the page contains only the texts. It contains no labels, and nothing
-that reveals a label, such as a judge's reply, evidence or a note.
+If somebody must still label a unit without seeing other labels, the page contains only the unit's texts. It contains no
+labels, and nothing that reveals a label, such as a judge's reply, evidence or a note.
 """
 
 from __future__ import annotations
@@ -117,9 +117,9 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _find_undrawn(store: Store) -> set[str]:
-    """Return the ids of all units, and of their items, that open batches may draw.
+    """Return the ids of the units, and of their items, that open batches may still draw.
 
-    Only batches that draw units until a verdict is decided are considered.
+    A batch is considered only if it draws units until a verdict is decided.
     """
     # The seed fixes the order of such a draw, so its next block is known. The people who get these units label them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
@@ -144,7 +144,7 @@ def _runs(store: Store) -> dict[str, str]:
 
 
 def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
-    """Return the selected units with their texts. Evidence is included unless the unit waits for a blind label."""
+    """Return the selected units with their texts. The texts of units in `waiting` contain no marked evidence."""
     # Gold that a task shows to its own annotators may be the answer to another task's question.
     names = [
         name
@@ -248,7 +248,10 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
-    """Add labels to the units that do not wait for a blind label. Judges' labels on sealed test units are not added."""
+    """Add labels to the units, except those that somebody must still label blind.
+
+    A judge's labels on units in the sealed test are left out.
+    """
     sealed = {run: splits.read_closed_units(store, task.task_id, run) for run in runs}
     only_tried = read_tried(store.conn)
     for row in relation.read_selection(store.conn):

@@ -51,8 +51,8 @@ _FAILED = "failed"
 class AnchorDraw:
     """A set of anchors with their first replies.
 
-    `power` is the probability that a check detects a change, if the replies to a share `CHANGED` of the anchors have
-    changed.
+    `power` is the probability that a check detects a change. It assumes that the replies have changed for the share
+    `CHANGED` of the anchors.
     """
 
     number: int
@@ -130,7 +130,10 @@ def newest_run(store: Store, task: Task, model: str) -> str | None:
 
 
 def mark(number: int, place: int) -> dict[str, Json]:
-    """Return the options that mark a run as check `place` of the set `number`."""
+    """Return the options that mark a run as a check of an anchor set.
+
+    `number` identifies the set. `place` is the number of the check.
+    """
     # Without the mark, each check would count as another judge and would use up some of a verdict's error rate.
     return {TRIED: DRIFT, SET: number, CHECK: place}
 
@@ -147,7 +150,10 @@ def opening_run(store: Store, asking: Asking, number: int) -> str | None:
 
 
 def next_check(store: Store, plan: Plan, number: int) -> int:
-    """Return the number of the next check: a new number, or the number of a check that was interrupted less than a day ago."""
+    """Return the number of the next check.
+
+    If the last check was interrupted and began less than a day ago, it is resumed under its own number.
+    """
     query = (
         f"SELECT json_extract(options, '$.{CHECK}'), finished, started FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') = ? ORDER BY 1 DESC LIMIT 1"

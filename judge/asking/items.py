@@ -139,7 +139,10 @@ def has_grounds(store: Store) -> bool:
 
 
 def note_missing_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
-    """Return a list with a note about answers without contexts in these imports, or an empty list."""
+    """If imported answers have no contexts, return a list with one note that gives their number.
+
+    Otherwise, return an empty list. Only the given imports are considered.
+    """
     marks = ",".join("?" * len(import_ids))
     query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
     [(n,)] = store.conn.execute(query, list(import_ids)).fetchall()
@@ -148,9 +151,9 @@ def note_missing_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
 
 
 def alike(store: Store, datasets: Collection[str]) -> list[str]:
-    """Return a list with a note about items that have the same text but count as separate questions, or an empty list.
+    """Return a list with a note if many items have the same text but count as separate questions.
 
-    This happens when a file has one judged pair per row.
+    Otherwise, return an empty list. Such items occur when a file has one judged pair per row.
     """
     marks = ",".join("?" * len(datasets))
     query = (
@@ -170,7 +173,10 @@ def alike(store: Store, datasets: Collection[str]) -> list[str]:
 
 
 def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return notes about labels that no shipped task declares for their field, usually because --map-label was forgotten."""
+    """Return notes about labels that are not among the labels of any shipped task with the same field.
+
+    The usual cause is a missing --map-label.
+    """
     from judge.prompts import find_tasks, load_task
 
     if not label_counts:

@@ -62,7 +62,7 @@ def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path)
 
 
 def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None:
-    """Raise UsageError for options that only single calls support."""
+    """Raise UsageError if an option does not work with batches or request files."""
     from judge.jobs.offline import reader_of
 
     if len(options.base_url) > 1:

@@ -49,7 +49,7 @@ def field_of(task: Task, name: str | None) -> str:
 def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
     """Return the labels for the field from people and from the named runs, or from all runs if none is named.
 
-    Labels in sealed tests are included. The caller must exclude the sealed test or log a look at it.
+    Labels in sealed tests are included. The caller must either exclude them, or record that the sealed test was used.
     """
     from judge.labels.scope import Scope, read_panel
 

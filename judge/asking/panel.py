@@ -83,8 +83,8 @@ def run(
 ) -> tuple[list[Ran], PanelOutcome | None]:
     """Run the members one after the other with a shared budget, and pool their labels. `ask` executes each run.
 
-    Return the result of each run, and the panel. If a run ended before its last unit, the panel is None; to resume the
-    run, repeat the call. If a member fails on a unit, its label for the unit is missing, and the run continues.
+    Return the result of each run, and the panel. If a run stops early, the panel is None, and the same call resumes the
+    run. If a member fails on a unit, the member has no label for this unit, and the run continues.
     """
     done: list[Ran] = []
     for asking in askings:

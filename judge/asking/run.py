@@ -96,8 +96,9 @@ def use_settings_of(
 ) -> tuple[str, RunOptions]:
     """Return the model and the options. If a stored run is named, its settings are used.
 
-    The server, the limits and the units always come from the user, because a study from another person must not set them.
-    Options that the user sets override the settings of the run. Raises UsageError if neither a model nor a run is named.
+    Options that the user sets override the settings of the run. The server, the limits and the units are never taken
+    from the run, because the study may come from somebody else. Raises UsageError if neither a model nor a run is
+    named.
     """
     from judge.permissions import remove_servers
     from judge.run_options import WRITTEN, from_stored, get_given
@@ -235,7 +236,7 @@ def complete_asking(store: Store, asking: Asking, options: RunOptions) -> Asking
 
 
 def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
-    """Add these relevant passages to the plan, which then describes a separate run.
+    """Return the plan with these relevant passages added. Its run is separate from the run without them.
 
     Raises UsageError if the task does not show relevant passages.
     """
@@ -315,8 +316,8 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 def suggest_command(store: Store, ran: Ran) -> str:
     """Return the command to suggest after a run.
 
-    If the task's field has labels that are not from a judge, the command writes a report. Otherwise, it draws a batch
-    for people.
+    If the task's field has human or gold labels, the command writes a report. Otherwise, it draws a batch of units for
+    people to label.
     """
     from judge.store.label_rows import labellers
 

@@ -37,7 +37,7 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
 
 
 def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
-    """Build a request from the given options. `changes` override these options, and other fields have their defaults."""
+    """Build a request from the given options, overridden by `changes`. Other fields take their default values."""
     known = {option.name: given[option.name] for option in fields(ScoreRequest) if option.name in given}
     return ScoreRequest(**{**known, **changes})
 

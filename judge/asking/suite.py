@@ -1,4 +1,4 @@
-"""Create all data that a paper's scores need, with one model, for `judge suite` and `Study.suite`."""
+"""Use one model to create all the data that a paper's scores need, for `judge suite` and `Study.suite`."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def suite(
     """Create the missing data for the scores of these systems, and compute the scores. The model is the judge.
 
     If no system is named, the model is also the system that is scored. `given` lists the options that the user set. A
-    run with different values of these options is not resumed. A run that is resumed keeps its own values of all other
-    options. `score` contains keyword arguments for `judge.suites.result.score`. Raises the errors of `Provider.open`.
+    run is resumed only if it has the same values for these options; it keeps its own values of all other options. `score`
+    contains keyword arguments for `judge.suites.result.score`. Raises the errors of `Provider.open`.
     """
     from judge.runner.generate import check_origin
     from judge.suites.result import score as scored
@@ -116,7 +116,7 @@ def suite(
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
-    """Return the settings that a run must have so that it can be resumed.
+    """Return the settings by which an earlier run is recognised and resumed.
 
     They are the settings that the user set and that are part of a run's identity.
     """
@@ -130,7 +130,10 @@ def _settings(options: RunOptions, given: Collection[str], provider: Provider) -
 
 
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
-    """Return the plan of a step. It has the settings of the run that it resumes or, for a new run, the given options."""
+    """Return the plan of a step. If the step resumes a run, the plan has the settings of that run.
+
+    Otherwise, it has the given options.
+    """
     step_options = replace(options, relevant=None, examples=None, recipe=None)
     typed, began = step.model_and_options
     # Outputs of a system that is called otherwise than its model, and is no judge.

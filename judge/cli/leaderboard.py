@@ -105,9 +105,9 @@ def _print(board: Board) -> None:
 
 
 def _print_values(board: Board) -> None:
-    """Print one row per contender and one column per measure, with a star at the best value.
+    """Print a table with one row per contender and one column per measure, followed by the notes.
 
-    Print the notes below.
+    A star marks the best value of each measure.
     """
     from judge.suites.board_files import MOST_MEASURES, columns_of, head, number
 
@@ -148,9 +148,9 @@ def _print_differences(board: Board, stratified: bool) -> None:
 
 
 def _sort_cells(board: Board, row: BoardRow) -> list[Cell]:
-    """Return the cells, best first.
+    """Return the cells sorted from best to worst.
 
-    The cells keep their order if the measure does not rank them, as with coverage.
+    If neither high nor low values are better, as for coverage, the order does not change.
     """
     # For coverage, for example, neither high nor low values are better, so no system is first.
     if not row.better:

@@ -1,4 +1,4 @@
-"""judge route: find the units that a judge can label without people, with a guarantee."""
+"""judge route: select the units that a judge may label alone, with a guaranteed agreement."""
 
 from __future__ import annotations
 

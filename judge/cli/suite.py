@@ -1,4 +1,4 @@
-"""judge suite: create all data that a paper's scores need, with one model, and compute the scores."""
+"""judge suite: use one model to create all the data that a paper's scores need, and compute the scores."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Calibrated:
     """The result of a calibration: labels, the fit, and a comparison on questions that the fit left out.
 
     `measures` contains (before, after, after - before) for each measure. It is empty without reference labels. `signal`
-    is the information about the labels, in nats, that the probabilities contain in addition to the label shares.
+    is the information, in nats, that the probabilities add to what the label shares already show.
     `shares` maps each label to its shares before and after calibration. `n_plain` is the number of units that have
     labels but no probabilities; these labels are not changed.
     """

@@ -27,8 +27,8 @@ class ParentLabels:
 
     `codes[u, r]` is the index in `domain` of the label that run r gave to unit u, or -1 if there is none.
     `probabilities[r][u, k]` is the probability of label k. It is nan for a unit without probabilities, and
-    `probabilities[r]` is None for a run without probabilities. The probabilities of a unit are scaled to the sum 1,
-    because a model can also assign probability to other outputs.
+    `probabilities[r]` is None for a run without probabilities. A model can also assign probability to other outputs, so
+    the probabilities of each unit are scaled to add up to 1.
     """
 
     domain: tuple[str, ...]

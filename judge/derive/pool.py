@@ -27,8 +27,9 @@ TIED = "tied"
 class Pooled:
     """The labels of a panel.
 
-    `only` selects the units that the panel covers: those that every member has judged. Of these units, `n_full` have a
-    label from every member, `unanimous` have the same label from every member, and `n_tied` have no label because of a tie.
+    `only` selects the units that every member has judged; the panel covers only these units. `n_full` is the number of
+    units that every member has labelled, and `unanimous` is the number of these on which all labels are equal. `n_tied`
+    is the number of units without a label because of a tie.
     """
 
     made: Made
@@ -108,10 +109,10 @@ def agreement(
     wanted: str | None = None,
     **options: Unpack[IntervalOptions],
 ) -> tuple[str | None, list[Measure], list[str]]:
-    """Return the agreement of the members and of the panel with the reference, outside a sealed test.
+    """Measure how well each member and the panel (the run `run_id`) agree with the reference.
 
-    The result is the name of the reference, the measures, and notes. The last measures are those of the panel, which is the
-    run `run_id`. Without a reference, there are no measures.
+    Units in a sealed test are not used. Return the name of the reference, the measures, and notes. The measures of the
+    panel come last. Without a reference, there are no measures.
     """
     labels_of_runs, remarks = table.labels(field, probabilities=False), list[str]()
     numbers, questions = table.questions

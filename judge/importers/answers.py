@@ -66,7 +66,7 @@ def read_records(
 ) -> Iterator[AnswerRow]:
     """Yield the answers in `records`. Raises the same errors as `read_answers`.
 
-    With `cells`, the records are table rows, in which lists are written as text.
+    If `cells` is True, the records are table rows, in which lists are written as text.
     """
     reader = _Reader(options, system, condition, cells)
     for answer, where in build_all(records, reader.answers, bad):

@@ -10,10 +10,10 @@ If one import needs several files (such as claims and a corpus), the module sets
 `read_rows` is then called once with all paths, and all files are imported in one transaction. Otherwise it is
 called once per file.
 
-Two more attributes are optional; both contain sets of keys. If the first row of a file has all keys of a set
-in `SIGNS`, the file belongs to this importer. The keys of a set in `BESIDE` do not identify a file on their
-own: a file with these keys belongs to the importer only if it is imported together with a file that matches
-`SIGNS`.
+A module may also define `SIGNS` and `BESIDE`, which identify files of its format by the keys in the first
+row. Both contain sets of keys. A file matches if its first row has all keys of one set. A file that matches
+`SIGNS` has this format. A file that matches only `BESIDE` has this format if it is imported together with a
+file that matches `SIGNS`.
 """
 
 import importlib
@@ -59,7 +59,7 @@ class Options:
     - `system`: the system to use for rows that do not name a system.
     - `as_text`: columns whose cells are never parsed.
     - `scores`: maps a column of numbers to the tool that assigned these scores.
-    - `taken`: how the columns of a common table are interpreted.
+    - `taken`: how the columns of a table from a common evaluation tool are interpreted.
     """
 
     dataset: str | None = None

@@ -202,7 +202,7 @@ class Labels:
         return self.value(field, ours, where)
 
     def read_fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield a gold vote with the label that `read_one_of` returns, or nothing if there is no label."""
+        """Yield the label that `read_one_of` returns as a gold label, or nothing if there is no label."""
         value = self.read_one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)

@@ -46,8 +46,8 @@ class Family:
     """The functions that recognise and read the files of one format. Readers call `bad` for each error.
 
     `kind_of` returns the kind of a file: "corpus", "qrels", "run", or `topics`, the format's word for
-    queries. `documents` reads only the requested documents. `example` lists one file of each kind, in the
-    form used in a command.
+    queries. `documents` reads only the requested documents. `example` contains the file arguments of an
+    example command, one file of each kind.
     """
 
     name: str
@@ -59,7 +59,8 @@ class Family:
     documents: Callable[[Path, set[str], Bad], Iterable[CorpusText]]
 
     def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row for each query that has documents, or for every query if there are only queries.
+        """Yield one row for each query that has documents. If all files contain queries, yield one row for
+        each query.
 
         Raises UsageError if a required file is missing.
         """
