@@ -73,9 +73,10 @@ def _paths(data: Any) -> list[Path]:
 
 
 def rows_in_memory(data: Any, used: Collection[str]) -> tuple[str, list[dict[str, Any]], list[str] | None]:
-    """Return the name of the data for error messages, its rows, and the columns if it is a table.
+    """Return a name for error messages, the rows in `data`, and the column names.
 
-    Raises UsageError if a column in `used` is the index of the frame.
+    The column names are None if `data` is not a table. Raises UsageError if a column in `used` is the index
+    of the frame.
     """
     from adjudge.frames import rows_of
 

@@ -26,9 +26,7 @@ class Report:
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """One row per judge: the decision, the sentence that states it, and the number of units that are still needed to
-        decide.
-        """
+        """One row per judge: the decision, a sentence that states it, and how many more units are needed."""
         from adjudge.frames import frame
 
         columns = ("judge", "decision", "sentence", "because", "more_units", "more_questions")

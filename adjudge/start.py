@@ -200,9 +200,10 @@ class Start:
         return forecast
 
     def _is_wanted(self, forecast: Forecast) -> bool:
-        """Return whether the calls may be made: they are free, --yes was given, or the user confirms.
+        """Return whether to make the calls to the model.
 
-        Raises UsageError if there is no terminal on which to ask the user.
+        The answer is yes if the calls are free, if --yes was given, or if the user confirms them. Raises
+        UsageError if there is no terminal on which to ask the user.
         """
         if self.model == EMBEDDED:
             note(
@@ -264,9 +265,10 @@ class Start:
         return mine
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:
-        """Return the arguments that draw a batch from the units added since this person's last batch.
+        """Return the command-line arguments for drawing a batch.
 
-        If there is no batch yet, the batch is drawn from all units. If there is nothing to draw, return an empty tuple.
+        The batch is drawn from the units that were added after this person's last batch or, if there is none,
+        from all units. The tuple is empty if there is nothing to draw.
         """
         from annotate.drawing.whole import find_plain_draw
 

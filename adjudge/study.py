@@ -188,10 +188,11 @@ class Study:
         reference: str | None = None,
         keep: bool = True,
     ) -> Outcome:
-        """Find the units that a run can label without people at the promised agreement (`judge route`).
+        """Select the units for which a run's labels can be accepted without people (`judge route`).
 
-        The outcome's `run_id` is the run with these units. It is None if no threshold passes or `keep` is
-        False. If the task is split, the promise is tested on the sealed test, and this use is logged.
+        `agree` is the required rate at which the accepted labels agree with the reference. The outcome's
+        `run_id` is the run with the accepted units. It is None if no threshold passes or if `keep` is False.
+        If the task is split, the agreement is tested on the sealed test, and this use is logged.
         """
         from judge.asking import judges
 
@@ -349,10 +350,11 @@ class Study:
     ) -> Outcome:
         """Import the answers of systems (`judge systems import`): all rows, or none if a row is invalid.
 
-        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file. It contains id and text,
-        and also system and condition unless they are passed as arguments; conditions have the paper's names. If a row has a
-        `document`, the output is about that passage only. `maps` maps our keys to columns, e.g. {"system": "model_name"}.
-        The notes list what the paper's protocol still lacks. Raises BadInput with the row (counted from 1) and the field.
+        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file. It contains
+        id and text. It also contains system and condition if these arguments are not given. Conditions are
+        named as in the paper. If a row has a `document`, the output is about that passage only. `maps` maps
+        our keys to columns, e.g. {"system": "model_name"}. The notes list the data that is still missing for
+        the paper's protocol. Raises BadInput with the row (counted from 1) and the field.
         """
         from adjudge.protocols import import_outputs
         from judge.asking.systems import Outputs
@@ -373,9 +375,9 @@ class Study:
     ) -> Outcome:
         """Import ranked passages from a TREC run file (`judge systems import --stage`).
 
-        `stage` is retrieve (as retrieved), rerank (reordered) or top-k (the passages in the context). A ranking with the
-        name of a system belongs to that system. Without `system` and `name`, the ranking has the name in the file's last
-        column.
+        `stage` is retrieve (as retrieved), rerank (reordered) or top-k (the passages in the context). The
+        ranking is called `name` or, by default, `system`. If both are missing, the last column of the file
+        contains the name. If the name is also the name of a system, the ranking belongs to that system.
         """
         from adjudge.protocols import import_outputs
         from judge.asking.systems import STAGES, Outputs

@@ -140,7 +140,7 @@ def _call_of_import(kind: str, words: Sequence[str]) -> str:
 
 
 def call_of(step: Step, paper: str) -> str:
-    """Return the call that creates the missing data of a score."""
+    """Return the call that creates the data that is missing for a score."""
     from pathlib import Path
 
     from judge import run_options

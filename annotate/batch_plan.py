@@ -13,7 +13,10 @@ from judge.store.study import dumps
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules that decide disagreements without a lead. The policy is empty if there are no rules."""
+    """The rules that settle disagreements between annotators automatically.
+
+    The policy is empty if there are no rules.
+    """
 
     majority: bool = False
     tolerance: Mapping[str, float] = field(default_factory=dict)
@@ -147,11 +150,11 @@ class BatchPlan:
 
     @property
     def is_even(self) -> bool:
-        """Whether this kind of draw can give all units the same probability."""
+        """Whether the options allow all units to have the same inclusion probability."""
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
 
     def to_blocks(self) -> BatchPlan:
-        """Return a plan that draws blocks of units until the verdict is decided, but at most `n` units.
+        """Return a plan that draws units in blocks until the verdict is decided or `n` units are drawn.
 
         The first block contains the units for the first computation of the verdict.
         """
@@ -216,7 +219,10 @@ class BatchPlan:
 
     @classmethod
     def from_json(cls, text: str) -> BatchPlan:
-        """Parse the JSON from a batch's row. Options that are missing in an older study have their default values."""
+        """Parse the JSON from a batch's row.
+
+        Options that an older study does not contain take their default values.
+        """
         known = {f.name for f in fields(cls)}
         stored = json.loads(text)
         if "equal_parts" not in stored:

@@ -70,10 +70,10 @@ def query_terms(texts: Iterable[str]) -> list[str]:
 
 
 def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
-    """Yield each sequence of two characters (four in Thai and similar scripts) in the matched text, with its
-    offset.
+    """Yield (offset, sequence) for each sequence of two characters in a run of text without spaces.
 
-    Sequences of hiragana only are left out.
+    In Thai and similar scripts, a sequence has four characters. Sequences that contain only hiragana are left
+    out.
     """
     size = 4 if run["long"] else 2
     for start in range(len(run[0]) - size + 1):

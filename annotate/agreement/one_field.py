@@ -178,11 +178,12 @@ def analyse(
     per_class: bool = False,
     **options: Unpack[IntervalOptions],
 ) -> Agreement:
-    """Compute the agreement in groups, in pairs, of judges with the reference, and on each label.
+    """Compute the agreement on one field: within groups, for each pair, for each judge, and for each label.
 
-    `names` lists the coefficients (by default those for the level of measurement). `per_class` adds precision, recall and
-    F1 for each judge against the reference. `options` are those of judge.stats.measures. Raises BadInput if there is nothing
-    to compare, and UsageError if a coefficient is unknown.
+    Judges are compared with the reference. `names` lists the coefficients (by default those for the level of
+    measurement). `per_class` adds precision, recall and F1 for each judge against the reference. `options`
+    are those of judge.stats.measures. Raises BadInput if there is nothing to compare, and UsageError if a
+    coefficient is unknown.
     """
     check(panel)
     result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])

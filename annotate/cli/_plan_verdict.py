@@ -1,5 +1,6 @@
-"""annotate plan --verdict: compute how many more labels the verdict on each judge needs, and the probability
-that they decide it.
+"""annotate plan --verdict: compute how many more labels each judge's verdict needs.
+
+Also compute the probability that this number of labels decides the verdict.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ def verdict_plans(
     power: float,
     **rule: Any,
 ) -> list[VerdictPlan]:
-    """Return a plan for each judge that labelled the field. `rule` contains the limits of the verdict.
+    """Return a plan for each judge that labelled the field.
 
-    Raises UsageError if there is no judge, and BadInput if the labels do not allow a verdict.
+    `rule` contains the options of the verdict's decision rule. Raises UsageError if there is no judge, and
+    BadInput if the labels do not allow a verdict.
     """
     panel = drawn.panel
     if not panel.judges:
@@ -88,7 +90,7 @@ def text(plan: VerdictPlan) -> str:
 def describe_needs(plan: VerdictPlan) -> str:
     """Return a sentence that says how many more units are needed and who must label them.
 
-    The sentence also has the numbers for probabilities of 50 % and 90 %.
+    The sentence also says how many units give a probability of 50 % and of 90 % that the verdict is decided.
     """
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."

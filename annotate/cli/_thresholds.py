@@ -80,14 +80,15 @@ def check(
     named: bool,
     **options: Unpack[IntervalOptions],
 ) -> tuple[list[LimitCheck], list[str]]:
-    """Compare each limit with the measures for the fields to which it applies. A limit that names annotators
-    is checked once per field, and any other limit once per judge.
+    """Check the measures of each field against the limits.
+
+    A limit that names annotators is checked once per field, and any other limit once per judge.
 
     A judge is skipped if it labelled none of the units that others labelled. No judge is skipped if the user
     `named` the judges, or if none of them has labels.
 
     Returns the comparisons, and the reasons why fields were skipped, e.g. because A and B did not label them.
-    Raises UsageError if a limit applies to no field.
+    Raises UsageError if a limit cannot be checked on any field.
     """
     checked: list[LimitCheck] = []
     passed_over: list[str] = []

@@ -289,7 +289,10 @@ def _numbers(text: str | None, option: str) -> list[float]:
 
 @dataclass(frozen=True)
 class _Goal:
-    """The plans for one goal, a `width` or a `threshold`, with several numbers of units per question."""
+    """The plans for one goal, a `width` or a `threshold`.
+
+    Each plan assumes a different number of units per question.
+    """
 
     title: str
     plans: list[SampleSize]

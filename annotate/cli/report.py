@@ -231,6 +231,6 @@ def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *,
 
 
 def _list_measures(ruling: Ruling) -> list[Measure]:
-    """Return the measures of the verdict, then the measures in the table beside it, such as the agreement with a majority."""
+    """Return the measures that decide the verdict, followed by the measures in the table next to the verdict."""
     rows = ruling.numbers.rows if ruling.numbers is not None else ()
     return [*ruling.measures, *(value for row in rows for value in row if isinstance(value, Measure))]

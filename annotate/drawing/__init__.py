@@ -1,1 +1,1 @@
-"""Draw the units that people label, assign these units to annotators, and select the units on which verdicts rest."""
+"""Draw units, assign them to annotators, and select the units that determine the verdicts."""

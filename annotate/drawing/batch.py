@@ -213,8 +213,9 @@ def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
 
 
 def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
-    """Return notes for the user if a draw will support no verdict, or only a verdict at a smaller significance
-    level.
+    """Return notes for the user if the drawn units cannot be used for a verdict.
+
+    Also return a note if they can be used only at a smaller significance level.
     """
     field = task.spec.questions[0].field
     if not plan.is_even:

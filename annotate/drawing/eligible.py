@@ -65,8 +65,8 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
     """Return the units from which a batch can be drawn, as a frame in study order.
 
-    The units have all required inputs. Earlier batches did not draw them with equal probabilities or use them
-    as checks. Only batches of tasks that share a question with this task count.
+    The units have all required inputs. Units that an earlier batch drew with equal probabilities or used as
+    checks are left out. An earlier batch is considered only if its task shares a question with this task.
 
     If `of` names a stored batch, return the frame from which that batch was drawn.
     """
@@ -80,8 +80,9 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
 def with_taken(
     store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None
 ) -> tuple[Frame, set[str]]:
-    """Return the frame of `eligible`, but including the units that earlier batches drew. Also return the set of
-    these units.
+    """Return the frame before drawn units are removed, and the set of units to remove.
+
+    The units to remove were drawn or used as checks in earlier batches. `eligible` removes them.
     """
     # Including the drawn units, two draws from the same units have the same frame, regardless of the options
     # that selected it.

@@ -1,7 +1,6 @@
-"""Find the units that determine the verdict on each judge, and the looks at them.
+"""Find the units that determine the verdict on each judge, and the judges that share a significance level.
 
-A look is a computation of the verdict after a planned number of units. Also find the judges that share a
-significance level.
+The verdict is computed after planned numbers of units. Each of these computations is called a look.
 """
 
 import json
@@ -55,9 +54,10 @@ class StudyDraws:
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
-        """The sequence that is used for the verdict.
+        """The sequence of units that is used for the verdict, or None if there is none.
 
-        It contains the requested batch. If no batch was requested, it is the sequence of the newest frame.
+        If a batch was requested, this is the sequence that contains the batch. Otherwise, it is the sequence
+        of the newest frame.
         """
         candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
@@ -81,9 +81,10 @@ class StudyDraws:
         return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
-        """Return the reference to use with these people: `name`, or None if it may contain imported labels.
+        """Return the name of the reference for a comparison with these people.
 
-        If there is no sequence, imported labels are allowed.
+        Return None if the reference may contain imported labels, which are allowed only if there is no
+        sequence.
         """
         # Imported labels are not drawn with known probabilities, so no verdict may rest on them if there is a
         # batch.
@@ -153,8 +154,9 @@ class StudyDraws:
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
     def _explain_no_labels(self, judge: str) -> str:
-        """If the judge has no label on any unit that others labelled, return the reason and the next step.
-        Otherwise, return "".
+        """Return the reason why a judge cannot be compared, and what the user can do.
+
+        Return "" if the judge labelled at least one of the units that others labelled.
         """
         panel, run = self.panel, self.run_of(judge)
         if not panel.lacks_labels(judge):
@@ -227,9 +229,9 @@ class StudyDraws:
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
-        """The judges that share the significance level if the human labels were imported.
+        """The judges that share one significance level when all human labels were imported.
 
-        A judge belongs to them if it labelled at least half of the units that others labelled.
+        These are the judges that labelled at least half of the units that others labelled.
         """
         table = self.panel.table
         labelled = np.zeros(len(table.units), dtype=np.bool_)
@@ -261,11 +263,10 @@ class StudyDraws:
         return f"{reason}. {command}"
 
     def _warn_unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
-        """Return a warning with a command if the judge has no label on too many of the units that other
-        annotators labelled.
+        """Return a warning if the judge did not label enough of the units that other annotators labelled.
 
-        `drawn` contains the units of the sequence. If it is None, the units in the judge's run are used. The
-        result is empty if there is no warning.
+        The warning contains a command that adds the missing labels. Return "" if no warning is needed.
+        `drawn` contains the units of the sequence. If it is None, the units in the judge's run are used.
         """
         run = self.run_of(judge)
         made = read_derivation(self.store.conn, run) if run is not None else None
@@ -304,11 +305,11 @@ class StudyDraws:
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _find_sealed_draw(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the draw of a sealed test for a judge that was added after labels had been compared with
-        judges.
+        """Return the units of the sealed test that can be used for the verdict on a judge, as a draw.
 
-        The verdict is computed once, on the labels that existed when the test was opened for the judge. If
-        this was the k-th time that the test was opened, the significance level is .05 / 2^k.
+        This applies to a judge that was added after labels had been compared with other judges. The verdict
+        is computed once, on the labels that existed when the test was opened for the judge. If this was the
+        k-th time that the test was opened, the significance level is .05 / 2^k.
         """
         # The look counts only labels that existed when it was logged.
         words, look, task = (
@@ -344,9 +345,9 @@ class StudyDraws:
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
-        """Return the draw with its looks, the planned computations of the verdict.
+        """Return the draw for a judge, including the looks (planned computations of the verdict).
 
-        Only the units of the batch with the index `first` and of later batches are used.
+        Only units of the batch with the index `first` and of later batches are used.
         """
         start = sequence.since(first)
         size = len(sequence.units) - start

@@ -48,8 +48,10 @@ BLOCK = 50
 
 
 def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Return the number of units to draw from each stratum. The numbers are equal, unless a stratum has too few
-    units. Other strata then make up for it.
+    """Return the number of units to draw from each stratum.
+
+    The numbers are as equal as possible. If a stratum has too few units, more units are drawn from the
+    others.
     """
     remaining = min(n, sum(sizes.values()))
     order = sorted(sizes, key=lambda s: (sizes[s], s))
@@ -239,11 +241,13 @@ EVEN = 0.25
 
 
 def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], float]:
-    """Return a function from a unit to its inclusion probability in a draw of n units for PPI.
+    """Return a function that computes a unit's inclusion probability in a draw of n units.
+
+    The draw is for prediction-powered inference (PPI).
 
     The probability is proportional to EVEN + (1 - EVEN) s / mean(s), and at most 1. Here, s = sqrt(c (1 - c))
-    is the standard deviation of the judge's error at confidence c (active statistical inference: Zrnic & Candès
-    2024, arXiv 2403.03208, sections 3 and 5, including their mixture with uniform sampling). A missing
+    is the standard deviation of the judge's error at confidence c (active statistical inference: Zrnic &
+    Candès 2024, arXiv 2403.03208, sections 3 and 5, including their mixture with uniform sampling). A missing
     confidence counts as .5. The function takes sixteen bytes of memory per unit.
     """
     spreads = array("d", map(_spread, candidates))
@@ -270,10 +274,11 @@ def _spread(c: Candidate) -> float:
 
 
 def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
-    """Return n units, each drawn with exactly its probability in `chances`, for estimates corrected by PPI.
+    """Return n units, each drawn with exactly the probability that `chances` gives it.
 
-    The draw is systematic sampling along a seeded order (Madow 1949): it takes the units at which the running
-    sum of probabilities passes u, u + 1, ... Raises UsageError if there are fewer than n units.
+    Estimates from these units are corrected by prediction-powered inference (PPI). The draw is systematic
+    sampling along a seeded order (Madow 1949): it takes the units at which the running sum of probabilities
+    passes u, u + 1, ... Raises UsageError if there are fewer than n units.
     """
     _check_enough(frame, n)
     probability = chances(frame, n)

@@ -148,8 +148,9 @@ def add_places(conn: sqlite3.Connection, name: str, person: str, places: Sequenc
 
 
 def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Place) -> int | None:
-    """Return the position that a person had for this unit before it was handed over, or None if it was not
-    handed over.
+    """Return the position that a unit had in a person's queue before it was reassigned.
+
+    Return None if the unit was never reassigned.
     """
     query = (
         "SELECT position FROM handed_over WHERE batch = ? AND annotator_id = ? AND unit_id = ? AND role = ? "
@@ -176,7 +177,8 @@ def check_exposed(
     """Return notes on annotators who saw some of their units outside this batch.
 
     `units` maps each annotator to the units in the annotator's queue. Raises UsageError if an annotator has
-    seen, or will see, the answers. With `allow`, this is only a note.
+    been shown, or will be shown, an answer to a unit before labelling it. With `allow`, a note replaces this
+    error.
     """
     exposed = [
         entry

@@ -27,8 +27,8 @@ ALIKE = 1e-9
 class DrawnBatch:
     """One batch, in the form in which it was drawn.
 
-    `decides` is true if all units had the same probability, so that a verdict may rest on them. Batches with
-    equal `frame` were drawn from the same units.
+    `decides` is true if all units had the same probability, so that the batch can be used for a verdict.
+    Batches with equal `frame` were drawn from the same units.
     """
 
     name: str
@@ -45,12 +45,14 @@ class DrawnBatch:
 class DrawnSequence:
     """Units that were drawn with equal probability from one frame, in the order of the draw.
 
-    `frame` describes the frame in words. `ends` lists the numbers of units after which a block may end: every
-    number or, with whole questions, only the numbers that complete a question.
+    `frame` describes the frame in words. `ends` lists the positions at which a block may end. If whole
+    questions were drawn, these are the positions of each question's last unit; otherwise, they are all
+    positions.
 
     The first `complete` units need no more labels, because their annotators have labelled or skipped them.
-    `end` is the largest number of units that the sequence can have. `covered` is true for each unit that has
-    at least two labels given after the draw, or one if only one annotator has the unit.
+    `end` is the largest number of units that the sequence can have. `covered` is true for each unit with at
+    least two labels that were given after the draw. If only one annotator has the unit, one such label is
+    enough.
 
     `closed` names the batch of the first incomplete unit, if that batch is closed. `later` names the first
     batch of a newer frame that shares units with this one.
@@ -89,9 +91,9 @@ class DrawnSequence:
         return self.level * done[-1] / LEVEL if done else 0.0
 
     def is_complete(self, place: int) -> bool:
-        """Return whether this many units were drawn and need no more labels.
+        """Return whether the first `place` units have been drawn and need no more labels.
 
-        With whole questions, the last question must be complete too.
+        If whole questions were drawn, all units of the last question must be complete too.
         """
         return place <= self.place(place) <= self.complete
 
@@ -101,9 +103,9 @@ class DrawnSequence:
         return self.batches[0].plan.looks == 1
 
     def place(self, n: int) -> int:
-        """Return the first number of units, not less than n, after which a block may end.
+        """Return the smallest number of units, at least n, after which a block may end.
 
-        If fewer than n units were drawn, return the number of all units.
+        If there is no such number, return the number of all drawn units.
         """
         return next((end for end in self.ends if end >= n), len(self.units))
 

@@ -85,7 +85,10 @@ class _Compared:
 
 
 def _replace_judges(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """Return the draws of the same study and batch for these runs, or None if there are no runs."""
+    """Return the same study, field and batch as `drawn`, but with these runs as judges.
+
+    Return None if there are no runs.
+    """
     if not runs:
         return None
     panel = drawn.panel

@@ -1,8 +1,9 @@
 """Choose the size of a simple random draw for `judge start`: a number of units, or of whole questions.
 
-Units that were imported after a batch was drawn, such as the units of another system or of a longer export,
-are not in the batch's frame. They form a new frame, and the draw from it is a separate batch with a separate
-verdict. This batch is a simple random draw with the same share of units.
+A study can grow after a batch has been drawn, e.g. when a user imports another system or a longer export. The
+new units are not in the batch's frame, so they form a new frame. A separate batch with a separate verdict is
+drawn from it. This batch is a simple random draw, and samples at most the same share of units as the earlier
+batch.
 """
 
 import math
@@ -39,10 +40,10 @@ class PlainDraw:
 
 
 def find_plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
-    """Return the draw of about `most` units. With the batch `since`, draw only from the units that were
-    imported after this batch. Return None if there are no units.
+    """Return a simple random draw of about `most` units, or None if there are no units to draw.
 
-    Raises UsageError if the frame of `since` has changed in any way other than by these imports.
+    If `since` names a batch, only units that were imported after this batch are drawn. Raises UsageError if
+    the frame of this batch has changed in any other way.
     """
     where = None if since is None else f"n > {_end_of_frame(store, task, since)}"
     frame = eligible(store, task, BatchPlan("", [person], n=1, where=where), None)

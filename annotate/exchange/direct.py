@@ -76,7 +76,9 @@ class DirectImport:
             )
 
     def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """Return the person's known labels from all sources, or None if the new label does not have to be stored.
+        """Return the person's known labels from all sources, before the label `value` is stored.
+
+        Return None if nothing must be stored, e.g. because the label is already known.
 
         Raises BadInput if an earlier row of the file has a different label, unless the import option `latest`
         is set.
@@ -222,5 +224,5 @@ def _is_import(label: SourceLabel) -> bool:
 
 
 def _layer(kind: str) -> str:
-    """Return the layer in which a label with this blindness is stored."""
+    """Return the layer in which a blind, assisted or undeclared label is stored."""
     return kind if kind in (ASSISTED, UNDECLARED) else "first"

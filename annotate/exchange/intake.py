@@ -45,8 +45,8 @@ def store_responses(
     """Store responses in one transaction. If an error is raised, none of them is stored.
 
     `bad` is called with the error for each unusable response. If it raises the error, the import ends. If it
-    returns, the response is quarantined. A response with a different text or without a status is quarantined
-    without this call.
+    returns, the response is quarantined. Responses that have no status, or whose text differs from the unit's
+    text, are quarantined too, but `bad` is not called for them.
 
     `unread` contains the errors for records that the reader could not parse. These records are quarantined
     too. The reader may append to `unread` while the responses are consumed.
@@ -125,8 +125,9 @@ def accept(
 ) -> ImportResult:
     """Store quarantined records, either unchanged or with a different `person` or declared blindness.
 
-    A record of a conflict between two packs is passed to `merged`, which stores it. Raises UsageError for a
-    record that is not open or could not be parsed, and BadInput for a record that does not fit the study.
+    `merged` stores a record in which two packs (copies of a batch that were labelled elsewhere) contradict
+    each other. Raises UsageError for a record that is not open or could not be parsed, and BadInput for a
+    record that does not fit the study.
     """
     done = ImportResult()
     for number in numbers:

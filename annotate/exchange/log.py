@@ -98,8 +98,8 @@ class BatchLog:
     def _correct_blindness(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
         """Return "blind", "assisted" or "undeclared" for each answer.
 
-        New answers to a unit whose solution the person had already seen are assisted. Other values are those
-        in `kinds`.
+        A new answer is assisted if the person had already seen the solution of the unit. For all other
+        answers, the values in `kinds` are returned.
         """
         # An answer after its solution was shown is not blind, whatever was declared.
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]

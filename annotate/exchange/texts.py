@@ -14,10 +14,10 @@ EVIDENCE = "evidence"
 
 
 class InputsOfAnyTask(Mapping[str, Any]):
-    """The inputs of a unit whose task is unknown, computed under each task that labels units of this kind.
+    """The inputs of a unit whose task is unknown.
 
-    The mapping merges the inputs under all these tasks. `iterate` yields the inputs under one task after the
-    other.
+    Which inputs a unit has depends on the task. They are computed for each task that labels units of this
+    kind. The mapping merges the results, and `iterate` yields them one after the other.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:

@@ -1,7 +1,7 @@
 """The lead's queue: units of a batch on which people disagree or that nobody could label, in a seeded order.
 
 The batch's policy can decide some of these units without the lead. It uses the majority of the people or, for
-numbers, the median of answers within a tolerance. Its decisions are logged in a session of the person `policy`.
+numbers, the median of answers within a tolerance. The log records its decisions under the name `policy`.
 """
 
 import json
@@ -32,7 +32,7 @@ POLICY = "policy"
 
 @dataclass(slots=True)
 class _Unit:
-    """The answers that people gave for one unit, excluding stopped people."""
+    """The answers that people gave for one unit. People whom a lead stopped are ignored."""
 
     open: int = 0
     given_up: int = 0
@@ -82,13 +82,13 @@ def for_the_lead(store: Store, batch: str) -> dict[str, int]:
 
 
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
-    """Queue the units that the lead must decide, and return how many of them `lead` may decide.
+    """Queue the units that need a lead's decision, and return how many of them `lead` may decide.
 
-    These are the units on which two people who finished differ in any answer, and the units that everybody
-    skipped or flagged. The batch's policy decides first, and the units that it decides are left out.
+    A unit needs a decision if two people gave different answers, or if everybody skipped or flagged it. Units
+    that the batch's policy can decide are left out.
 
-    Nobody may adjudicate their own label, so units that `lead` has labelled are counted only with
-    `allow_own`.
+    Units that `lead` has labelled are not counted, because nobody may adjudicate their own label. With
+    `allow_own`, they are counted too.
     """
     info = batch_info(store, batch)
     # 0 would mean that nothing is left to decide. With this number, the session reports that the batch is closed.
@@ -216,7 +216,7 @@ def predecide(store: Store, batch: str) -> int:
 
 
 def _read_decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
-    """Return the units with an event that the policy logged or, if `by_policy` is false, that a lead logged."""
+    """Return the units that a lead has worked on or, with `by_policy`, the units that the policy has decided."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "

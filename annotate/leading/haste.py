@@ -1,7 +1,7 @@
-"""Detect people who label faster than they can read, from the time for which a unit was shown before its label.
+"""Detect people who label faster than they can read.
 
-A label is fast if its unit was shown for less than `MS_A_WORD` milliseconds per word, counting at most
-`MOST_WORDS` words.
+The evidence is how long each unit was shown before it was labelled. A label is fast if its unit was shown for
+less than `MS_A_WORD` milliseconds per word, counting at most `MOST_WORDS` words.
 """
 
 from typing import NamedTuple

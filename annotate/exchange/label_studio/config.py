@@ -74,12 +74,12 @@ class ConfigLayout:
 
     @cached_property
     def fields(self) -> dict[str, Question]:
-        """The questions by the name of their control."""
+        """A map from the name of each control to its question."""
         return {q.field: q for q in self.task.spec.questions}
 
     @cached_property
     def keys(self) -> dict[tuple[str, str], str]:
-        """The keyboard keys by (field, label)."""
+        """A map from (field, label) to the keyboard key of the label."""
         # All questions are on one page, and Label Studio assigns each key to only one label.
         of_task = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
         out: dict[tuple[str, str], str] = {}

@@ -41,7 +41,10 @@ class Link(NamedTuple):
 
 
 def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
-    """Return the mark that identifies the batch, and the person if there is one, in a project's description."""
+    """Return a text that identifies the batch in a project's description.
+
+    If `person` is given, the text identifies this person's project of the batch.
+    """
     # A push that is killed after the server created the project, but before the study stored it, finds the
     # project by this mark.
     row = store.conn.execute("SELECT created, seed FROM batches WHERE batch = ?", [info.batch]).fetchone()
@@ -120,10 +123,11 @@ def forget(store: Store, batch: str, url: str, person: str = "") -> None:
 def find(
     store: Store, info: BatchInfo, server: Server, hint: str, person: str = ""
 ) -> tuple[Link, Project] | None:
-    """Return the shared project of the batch, or one person's project. Return None if the project was never pushed.
+    """Return the shared project of the batch, or one person's project.
 
-    A project that an interrupted push created is also found. Raises Rejected with `hint` as the next step if
-    the stored project was deleted or replaced on the server.
+    Return None if the project was never pushed. A project that an interrupted push created is also found.
+    Raises Rejected if the stored project was deleted or replaced on the server. The error message ends with
+    `hint`, which tells the user what to do next.
     """
     mark = mark_of(store, info, person)
     link = read_links(store, info.batch, server.url).get(person)

@@ -250,8 +250,8 @@ class _Job:
     def _create(self, person: str, run: str | None, shown: bool) -> Link:
         """Create a project.
 
-        `shown` is true if the batch has shown predictions from the start. People who join later then also see
-        predictions.
+        `shown` is true if another annotator's project of this batch already shows predictions. The new
+        project may then show predictions even if the batch has labels.
         """
         info = self.info
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
@@ -290,8 +290,10 @@ class _Job:
         return True
 
     def _read_known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
-        """Return the units that have a task on the server, and the units that are not sent again although their
-        task was deleted.
+        """Return the units that have a task on the server, and the units whose task was deleted.
+
+        Units whose task was deleted are not sent again. With `restore`, they are sent again, and the second
+        set is empty.
         """
         live, lost = links.units_there(self.store, self.info, self.server, link)
         if restore:

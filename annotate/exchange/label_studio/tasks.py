@@ -89,8 +89,10 @@ class Sent(NamedTuple):
 
 
 def list_tasks(units: ExchangeUnits, person: str) -> list[Sent]:
-    """Return every task of a project. For one person, these are the units of the person's queue in order. For a
-    shared project, these are the units of the batch, each once.
+    """Return every task of a project.
+
+    A project for one person has one task for each position in the person's queue, in this order. A shared
+    project has one task for each unit of the batch.
     """
     # A project for one person may have hidden repeats. In a shared project, a second task of a unit would not
     # be hidden.
@@ -107,7 +109,10 @@ def tasks_of(
     model: str,
     check: Check,
 ) -> Iterator[tuple[Key, dict[str, Json]]]:
-    """Yield the tasks. Their texts are read through the blind connection, and checked with the vendor's own rules."""
+    """Yield the tasks to send, after checking each task with Label Studio's own rules.
+
+    The inputs are read through a connection that cannot read labels.
+    """
     # The server accepts unknown choices and controls, so the check has to be ours.
     with units.reader() as inputs_of:
         for (unit, repeat), place in missing:
@@ -137,7 +142,10 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
 
 
 def read_judged(store: Store, info: BatchInfo, run: str) -> Judged:
-    """Return a run's (label, probability) by unit and field. Labels that the task does not allow are left out."""
+    """Return the labels of a run in the form {unit: {field: (label, probability)}}.
+
+    Labels that the task does not allow are left out.
+    """
     out: dict[str, dict[str, tuple[str, float | None]]] = {}
     for question in info.task.spec.questions:
         domain = info.task.domain(question.field)
