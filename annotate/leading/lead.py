@@ -237,7 +237,7 @@ def _open_count(conn: sqlite3.Connection, name: str, person: str) -> int:
 
 
 def _load(conn: sqlite3.Connection, name: str) -> dict[str, int]:
-    """Return a map from each unit to the number of people who label it and were not stopped."""
+    """Return a map from each unit to its number of annotators. People who were stopped are not counted."""
     query = """
         SELECT a.unit_id, count(*) FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample' AND NOT EXISTS
         (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id) GROUP BY a.unit_id

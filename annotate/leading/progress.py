@@ -77,7 +77,7 @@ def changes(store: Store, name: str) -> list[dict[str, Json]]:
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
-    """Return a measure as JSON, without texts that could name a label.
+    """Return a measure as JSON, without its notes and with a neutral reason, because these texts could reveal a label.
 
     The person who watches the progress may also label in the batch.
     """
@@ -155,9 +155,9 @@ def _count_known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[in
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Return the number of units for which `who` must still decide to keep or revise the label.
+    """Return the number of finished units on which `who` has not yet kept or revised every label that the judge also gave.
 
-    Return None if the batch does not show a judge's labels after the first labels.
+    Return None if the batch does not reveal a judge's labels.
     """
     if not info.reveal:
         return None
@@ -173,8 +173,9 @@ def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
 
 
 def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:
-    """Return the number of units that were answered twice with the same answers, and the number of units that
-    were answered twice.
+    """Return (same, total) for the units that the annotator labelled twice.
+
+    `total` is the number of these units, and `same` is the number of those with the same answers both times.
     """
     rows = store.conn.execute(
         """

@@ -99,7 +99,7 @@ def _sources(
 
 
 def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check the labels that came from imports, or with items as votes, against the log of imported labels."""
+    """Check imported labels against the log of imported labels. Votes that were imported with items are included."""
     columns = "source, annotator_id, unit_id, field, repeat, layer, value, given"
     of_imports = "source NOT GLOB 'batch:*' AND source NOT GLOB 'adjudication:*'"
     logged: dict[tuple[Json, ...], dict[str, str]] = defaultdict(dict)
@@ -134,7 +134,7 @@ def _judges(store: Store) -> Iterator[Finding]:
 
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Find labels from a batch, an import or a run that is not in the study."""
+    """Find labels whose source (a batch, an import or a run) is not in the study."""
     # Labels in a study of version 0.2.0 that are in no log have the source 'study:0.2.0', which is not in any table.
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
@@ -202,10 +202,9 @@ Design = tuple[float | None, float | None]
 
 
 def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
-    """Return the correct (inclusion probability, weight) for each unit.
+    """Return the inclusion probability and the weight that each unit should have.
 
-    They are computed by repeating the draw. If the draw cannot be repeated, they are computed from the stored
-    plan.
+    The function repeats the draw to compute them. If the draw cannot be repeated, it uses the stored plan.
     """
     plan = info.plan
     again = _repeat_draw(store, info, set(stored))
@@ -263,8 +262,9 @@ def _weight(design: Design) -> str:
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Check that every question in a split is in the study. Also check that the record of each opening of a
-    sealed test (`split_looks`) has no gaps in its numbers.
+    """Check that every question in a split is in the study, and that the openings of each sealed test are all recorded.
+
+    The openings are numbered from 1 in `split_looks`, so a missing record leaves a gap.
     """
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
@@ -281,8 +281,8 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
 def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Check that for every label, the table of exposures shows that the person saw the unit.
 
-    Adopted labels have no exposure, because they came with items or from an import. A policy decides by rule
-    without showing the unit to anybody.
+    Two kinds of labels need no exposure: adopted labels, which were taken over from items or from an import,
+    and decisions by a policy, which are made without showing the unit to anybody.
     """
     query = f"""
         SELECT DISTINCT 'batch ''' || e.batch || '''', s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)

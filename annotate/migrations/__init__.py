@@ -3,11 +3,11 @@
 events        people's actions. Append-only: triggers reject changes, and new rows for a closed batch
 assignments   each annotator's units in order, with the state that is computed from the unit's events
 batches, batch_units, sessions
-batch_labels  a view with one row per batch, annotator, unit and field: the layer, value and seconds
+batch_labels  a view of the labels: one row per batch, annotator, unit and field, with layer, value and seconds
 label_imports labels made elsewhere: one row per import that added something
 label_studio_projects, _tasks, _annotations   where a batch was pushed, and what was read back;
               `person` is empty if all annotators share one project
-event_sources the record of another program from which an event was made. Both are retracted together
+event_sources for an event from another program: that program's record. Retracting the record retracts the event
 quarantine    incoming labels that were not accepted, with the reason. No result uses them
 exposures     what a person was shown of a unit, in any batch, pack, push, import or page. Append-only
 batch_changes a lead's changes to a running batch. Append-only

@@ -137,7 +137,7 @@ def _moment(text: Any) -> datetime | None:
 
 
 def _unchangeable(row: LogRow) -> tuple[object, ...]:
-    """Return the columns of a row that must not change after packing."""
+    """Return the parts of a log entry that must not change after packing."""
     # The blindness of a label is decided in the study, so it may differ.
     event = row.event._replace(reason=None) if row.event.kind == Kind.LABEL else row.event
     return event, row.position, row.at

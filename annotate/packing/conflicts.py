@@ -23,11 +23,10 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 
 
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """Describe how the events of a unit in the study (`mine`) and in the file (`events`) contradict each
-    other.
+    """Describe how a unit's events in the study (`mine`) contradict its events in the file (`events`).
 
-    Return None if they do not. They contradict each other if one side has made a change that the other side's
-    events would reverse when they are appended.
+    The two sides contradict each other if appending the events of one side would reverse a change by the
+    other. Return None if there is no contradiction.
     """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {
@@ -42,9 +41,10 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """Return the names of the parts of a unit's state in which the two sides contradict each other.
+    """Return the names of the parts of a unit's state on which the study and the file contradict each other.
 
-    One side has changed such a part since packing, and the other side's events would reverse this change.
+    They contradict each other on a part if one side has changed it since packing, and the other side's events
+    would reverse this change.
     """
     known = _select_known(events, mine)
     ids = {e.event_id for e in known}
@@ -106,7 +106,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
 
 
 def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event]:
-    """Return events that undo those changes in the study that contradict the file's events."""
+    """Return new events that make the study agree with the file where the two contradict each other."""
     came = [Event(*e[:8]) for e in payload["events"]]
     known = {*payload["known"], *(e.event_id for e in came)}
     there = [*(e for e in mine if e.event_id in payload["known"]), *came]
@@ -124,7 +124,7 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
 
 def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
-    """Assign handed-over units to their first annotator again, who has labelled them in the pack.
+    """Give handed-over units back to their first annotator, because the pack contains that person's labels for them.
 
     The units also stay with the people who received them. Return the number of units.
     """

@@ -117,8 +117,9 @@ def _units_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, st
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
 ) -> list[int]:
-    """Raise BadInput if the pack has units that were never assigned to the person. Return the labelled
-    positions that were handed over after packing.
+    """Check that every unit in the pack was assigned to the person. Raise BadInput if one was not.
+
+    Return the positions that are labelled in the pack but were handed over after packing.
     """
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
     theirs = set(packed.execute(query, [batch, person]))
@@ -201,13 +202,13 @@ def _quarantine(
 def _earlier_record(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """Look for new events of a unit in earlier quarantined records. Return (status, reason).
+    """Return the (status, reason) of an earlier quarantined record that has these new events of a unit.
 
-    If a record contains all of the events, return its status and reason. If a dropped record contains some of
-    them, return None and its reason. Otherwise, return (None, None).
+    If one record contains all of the events, return its status and reason. If a dropped record contains some
+    of them, return None and its reason. Otherwise, return (None, None).
 
-    Open records with only some of the events are closed: either a new record will contain all of the events,
-    or the events no longer contradict the study.
+    Open records that contain only some of the events are closed: either a new record will contain all of the
+    events, or the events no longer contradict the study.
     """
     # A lead decides on all events of a unit at once, so that the result does not depend on the order of the files.
     query = (

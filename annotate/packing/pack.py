@@ -109,11 +109,11 @@ def copy_events(
     blindness: Callable[[int, str], str | None] = lambda position, at: None,
     without: Collection[int] = (),
 ) -> tuple[int, int]:
-    """Copy one person's sessions and events. Events that the target has, and events at the positions
-    `without`, are not copied.
+    """Copy one person's sessions and events to `target`. Return the number of new events, and how many of
+    them are labels that are not blind.
 
-    `blindness` gets the position and the time of a new label. It returns the label's layer, or None if the
-    label is blind. Return the number of new events, and the number of labels among them that are not blind.
+    An event is skipped if `target` already has it, or if its position is in `without`. `blindness` takes the
+    position and the time of a new label. It returns the label's layer, or None if the label is blind.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -138,10 +138,9 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 
 def _elsewhere(store: Store, batch: str) -> str:
-    """Return a clause on what people had seen of the units before they labelled them, for the end of a
-    sentence.
+    """Return a clause that says what people had been shown about the units before they labelled them.
 
-    The facts are from the table of exposures.
+    The clause is for the end of a sentence. The facts are from the table of exposures.
     """
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
@@ -204,9 +203,10 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 
 def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
-    """Return a clause on how many units the batch's policy decided without a lead, for the end of a sentence.
+    """Return a clause that says how many units the batch's policy decided without a lead.
 
-    The clause is empty if there is no policy and no such unit.
+    The clause is for the end of a sentence. It is empty if the batch has no policy and no unit was decided by
+    one.
     """
     # A lead can overrule the policy's decision, so all events for a unit must be the policy's.
     n = store.conn.execute(
@@ -221,9 +221,10 @@ def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return, for each import format, the number of labels in the batch that were made elsewhere.
+    """Return, for each import format, a description of how many labels in the batch were made elsewhere.
 
-    They are counted by what the import declared: blind, with visible suggestions, or nothing.
+    The labels are counted separately by the blindness that the import declared: blind, given with visible
+    suggestions, or not declared.
     """
     counts_by_format: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"

@@ -213,7 +213,7 @@ def reading(subject: Subject, rulings: Sequence[Ruling]) -> list[str]:
 
 
 def _find_looked_at(subject: Subject) -> dict[str, float]:
-    """Return the judges whose sealed test was opened, with the confidence of their intervals."""
+    """Return the confidence level for each judge whose sealed test was opened."""
     return {
         judge: subject.panel.confidence(judge)
         for judge in subject.panel.judges

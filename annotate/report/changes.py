@@ -41,7 +41,7 @@ def consistency(store: Store, subject: Subject) -> Section:
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
     """Return a table of one annotator's labels with one column per repeat, and the number of columns.
 
-    Without repeats, return (None, 1).
+    If the annotator labelled no unit more than once, return (None, 1).
     """
     annotator = subject.run_ids.get(name, name)
     most, answers = relation.repeats(

@@ -158,9 +158,7 @@ def _pair_labels(
 
 
 def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
-    """Return the estimand on only those units that the judge was asked about. The others belong to another
-    population.
-    """
+    """Restrict an estimand to the units that the judge was asked about. Other units belong to a different population."""
     mask = subject.panel.asked_units[judge]
     unit_weights = None
     if weights:
@@ -224,9 +222,9 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
 
 
 def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
-    """Return the parts of a paper that use a run, in groups.
+    """Return the parts of a paper to which a run contributes, as a list of groups.
 
-    If the units are `weighted`, the parts that combine several tasks form a group of their own.
+    If the units are `weighted`, the parts that combine several tasks are in a separate group.
     """
     parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
     # If a unit is drawn for two tasks, neither task's inclusion probability is the unit's.
@@ -258,7 +256,7 @@ class _Place:
 def _places(store: Store, run: Run) -> list[_Place]:
     """Return each combination of data set and system that a run covers.
 
-    Human answers are left out, because papers use them as a reference. So are distractors.
+    Human answers and distractors (answers written to mislead) are left out, because no system produced them.
     """
     from judge.suites.queries import HUMAN
 

@@ -51,7 +51,7 @@ def against(subject: Subject) -> Section:
 
 
 def _list_others(subject: Subject) -> list[str]:
-    """Return the columns with which a judge is compared: the majority, then imported labels, then people."""
+    """Return the columns to compare a judge with: the majority, then gold and the lead's decisions, then people."""
     majority = [subject.majority] if subject.majority else []
     return [*majority, *subject.panel.known, *subject.panel.people]
 
@@ -106,7 +106,7 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
-    """Return the rows for the figure that show the agreement between people, as a comparison for the judges."""
+    """Return the figure's rows for the agreement between people, which is shown for comparison with the judges."""
     rows = []
     if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]

@@ -40,7 +40,10 @@ def level_text(confidence: float) -> str:
 
 
 def interval_head(name: str, confidences: Iterable[float]) -> str:
-    """Return the head of a column with intervals. It includes the confidence level if all intervals have the same level."""
+    """Return the header for a column of values with intervals.
+
+    The header includes the confidence level if all intervals have the same level.
+    """
     levels = {level_text(level) for level in confidences} or {level_text(IntervalSettings().confidence)}
     # If the levels in a column differ, `cells.grid` writes each level beside its interval.
     return f"{name} ({levels.pop()} interval)" if len(levels) == 1 else f"{name} (interval with its level)"
@@ -76,7 +79,9 @@ class Table:
     fold: int | None = None
 
     def drop_undefined(self) -> Table:
-        """Return the table without rows whose Measures have no units. A note lists the omitted rows and the reasons."""
+        """Return the table without rows that contain only undefined measures. A note lists the omitted rows
+        and the reasons.
+        """
         by_reason: dict[str, list[str]] = {}
         for row in filter(_is_undefined, self.rows):
             reason = next(c.reason for c in row if isinstance(c, Measure)) or "no unit"
@@ -198,7 +203,10 @@ class Section:
     absent: str = ""
 
     def drop_undefined(self) -> Section:
-        """Return the section without undefined rows in its tables. A table with only undefined rows is replaced by a note."""
+        """Return the section without table rows that contain only undefined measures.
+
+        A table that would have no rows left is replaced by a note.
+        """
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
@@ -224,9 +232,9 @@ class Section:
 class Ruling:
     """The verdict on one judge: the sentence, the rule that was applied, and the numbers.
 
-    `draw` says how many units the verdict is based on, and how they were drawn. `next_place` is the number of
-    labelled units at which the rule is applied again. `numbers` is the table of agreements in the verdict's
-    box. The section `summary` shows the agreements for all judges.
+    `draw` describes how many units the verdict is based on, and how they were drawn. The rule is applied
+    again when `next_place` units are labelled. `numbers` is the table of agreements that is shown in the
+    verdict's box. The section `summary` shows the agreements for all judges.
     """
 
     judge: str

@@ -245,7 +245,10 @@ def _pairs(subject: Subject) -> Table:
 
 
 def _summary(subject: Subject) -> list[Block]:
-    """Return a table with the quartiles of the coefficient over all pairs that share units, and a histogram."""
+    """Return a table with the quartiles of the coefficient over all pairs of people, and a histogram of the values.
+
+    Only pairs that labelled some of the same units have a value.
+    """
     table = subject.panel.among_people
     pairs = compute_pairs(
         table,

@@ -1,7 +1,8 @@
 """Figures as inline SVG. Text is not converted to paths, and colours are classes in the page's style sheet.
 
-Only this module imports matplotlib. It draws in marker colours, and `svg` replaces these with classes. Therefore one
-figure works in light mode, in dark mode and on paper. The output is deterministic: equal documents yield equal bytes.
+Only this module imports matplotlib. It draws in placeholder colours, which the module `svg` replaces with
+classes. Therefore one figure works in light mode, in dark mode and on paper. The output is deterministic:
+equal documents yield equal bytes.
 """
 
 import io
@@ -150,7 +151,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _write_above(axes: Any, y: float, text: str) -> None:
-    """Write the name of a row above its drawing, which then has the full width."""
+    """Write the name of a row above its drawing, so that the drawing can use the full width of the figure."""
     axes.text(0, y, text, transform=axes.get_yaxis_transform(), ha="left", va="bottom", fontsize=9)
 
 
@@ -309,7 +310,7 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
 
 
 def _shorten(text: str, width: int = 24) -> str:
-    """Shorten a text to the space that `width` lowercase letters take."""
+    """Shorten a text so that it is no wider than `width` lowercase letters."""
     flat = visible(" ".join(str(text).split()))
     ends = list(accumulate(map(_room, flat)))
     if not ends or ends[-1] <= width:

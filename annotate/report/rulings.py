@@ -95,11 +95,10 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
 
 
 def _describe_sharing(verdict: Verdict) -> str:
-    """Return, in words, the tests among which the verdict's error rate is divided: several looks or several
-    judges.
+    """Describe why the verdict's error rate is divided: there are several looks at the units, several judges, or both.
 
-    This division makes the verdict's intervals wider than 95 % intervals. The result is empty if there is
-    only one test.
+    The division makes the verdict's intervals wider than 95 % intervals. The result is empty if the error
+    rate is not divided.
     """
     looks, family = verdict.draw.looks, len(verdict.draw.family)
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
@@ -328,7 +327,7 @@ def _curve(number: int, ruling: Ruling) -> Figure:
 def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
     """Return the section with the verdict under other margins and epsilons, or under other thresholds.
 
-    Without such a request, there is no section.
+    The list is empty if no other limits were requested.
     """
     blocks: list[Block] = [
         _tabulate_limits(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve

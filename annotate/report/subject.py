@@ -52,10 +52,10 @@ class ReportOptions:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels for one field, and the reference labels (`resolved`), or None if there is no reference.
+    """The labels for one field, and the reference labels.
 
-    `table` is the file with the labels if there is no study. `measured` and `others_of` are caches for the module
-    `summary`.
+    `resolved` is None if there is no reference. `table` is the file with the labels if there is no study.
+    `measured` and `others_of` are caches for the module `summary`.
     """
 
     options: ReportOptions
@@ -116,7 +116,7 @@ class Subject:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
-        """Every pair of people with its percent agreement and its coefficient, on the units that people labelled."""
+        """Every pair of people, with the pair's percent agreement and coefficient of agreement."""
         # Numbers are seldom equal to the last digit, so percent agreement would be near 0 even for close numbers.
         keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
         measured = [
@@ -131,7 +131,10 @@ class Subject:
         return labelled
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
-        """Return coefficients for two annotators. Without names, return the default coefficient for the level of measurement."""
+        """Return the named coefficients for two annotators.
+
+        If no names are given, return the default coefficient for the level of measurement.
+        """
         keys = self.panel.keys(names or [self.panel.coefficient])
         return self.panel.measure([first, second], keys, confidence=self.panel.confidence(first, second))
 
@@ -173,8 +176,8 @@ def _make_short_names(panel: Panel, in_versions: Collection[tuple[str, str]]) ->
     """Return a short unique name for each judge: the model and, if necessary, the task's version and the end
     of the run id.
 
-    If the model has runs on several versions of the task, the name includes the version. This is so even if
-    only one of these runs was chosen, because the reader may know the others.
+    The name includes the version if the model has runs on several versions of the task, even if only one of
+    these runs was chosen. The reader may know the other runs.
     """
     models: dict[str, str] = {}
     for name in panel.shown.values():

@@ -57,7 +57,7 @@ def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
 def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
     """Return the section with the numbers on which the verdicts are based.
 
-    It also compares each person, and the judge in that person's place, with the majority of the other people.
+    For each person, it also compares the person and the judge with the majority of the other people.
     """
     title = "The verdict in detail"
     if not rulings:
@@ -133,7 +133,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
 
 
 def _tabulate_annotators(subject: Subject, judge: str, number: int) -> Table:
-    """Return a table of the agreement with the majority of the others, for each person and for the judge in their place."""
+    """Return a table that compares each person, and the judge, with the majority of the other people."""
     people = most_labelled(subject)
     n_others = len(subject.panel.people) - len(people)
     rows: list[list[Cell]] = []
@@ -160,7 +160,7 @@ def _tabulate_annotators(subject: Subject, judge: str, number: int) -> Table:
 
 
 def most_labelled(subject: Subject) -> list[str]:
-    """Return all people or, if there are more than MANY, the LISTED people who labelled the most units."""
+    """Return the names of all people. If there are more than MANY, return the LISTED people with the most labels."""
     if len(subject.panel.people) <= MANY:
         return list(subject.panel.people)
     n_labels = {p: int(subject.has_label(p).sum()) for p in subject.panel.people}
@@ -176,10 +176,10 @@ def with_the_others(
 ) -> Measure:
     """Return the agreement of `who` with the majority of the people other than `person`.
 
-    `who` is the person, or a judge in the person's place. Only units that the person labelled are used. Two
-    masks can restrict these units further, so that a person and a judge are compared on the same units:
-    `judged` marks the units that the judge was asked about, and `labelled` marks the units that it labelled.
-    Coverage is the share of the person's units in `judged` that are used.
+    `who` is either `person` or a judge. Only units that `person` labelled are used. To compare a person and a
+    judge on the same units, pass two masks: `judged` marks the units that the judge was asked about, and
+    `labelled` marks the units that the judge labelled. Coverage is the share of the person's units in
+    `judged` that are used.
     """
     by_person = subject.has_label(person)
     judged = by_person if judged is None else by_person & judged
@@ -213,7 +213,7 @@ def _mask_others(subject: Subject, person: str) -> IntArray:
 
 
 def shorten_document(document: Document) -> Document:
-    """Return a short document for a paper: one paragraph and one table, with the n of each number."""
+    """Return a short document for a paper: one paragraph and one table. Each number is given with its number of units."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
     # If there is no verdict, only the reason is reported, which the renderers add.
     if section is None:

@@ -5,14 +5,14 @@ of one seat (a batch and an annotator), and its authorizer allows statements to 
 these views. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and every write are
 denied.
 
-    my_units   positions, the status of each, own answers    my_texts    the task's inputs, nothing else
+    my_units   own positions, statuses and answers           my_texts    the task's inputs, nothing else
     my_parts   own units that are parts of one answer        my_passages the passages that the inputs list
     my_events  own events
     my_judge   the judge, for units locked after commit      my_key      the key of locked training units
     my_sources adjudication only: the labels to decide between, without names
 
 Limitation: anybody who has the file can open it with another program. Only a pack (`annotate export --for`)
-separates people reliably.
+reliably hides the rest of the study.
 """
 
 import hashlib
@@ -249,9 +249,9 @@ def _texts(task: Task, mine: str) -> str:
 
 
 def _passages(task: Task, mine: str) -> str:
-    """Return the SQL query that selects the passages in the task's lists, in order.
+    """Return the SQL query that selects the passages in the unit's inputs, in order.
 
-    `place` is the index of a passage among the passages that the system was given for its answer.
+    The column `place` is the passage's index in the context that the system received for its answer.
     """
     shown = (
         "p.passage_id, p.item_id, p.title, p.date, p.source, p.text, "
@@ -283,5 +283,5 @@ def _parts(mine: str) -> str:
 
 
 def _rank(text: str) -> bytes:
-    """Return a hash that determines the order in which adjudication shows the sources of a unit."""
+    """Return a hash of a text. Adjudication shows the annotators of a unit in the order of such hashes."""
     return hashlib.sha256(text.encode()).digest()[:8]

@@ -213,8 +213,8 @@ class Desk(Queue):
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
     ) -> State:
-        """Keep or revise a label after the judge's label was shown. The same label as before keeps it, and
-        another label revises it.
+        """Keep or revise a label after the judge's label was shown. If `value` is the first label, the label
+        is kept; otherwise it is revised.
         """
         first = self.state(position).answers.get(field)
         kind = Kind.KEEP if value == first else Kind.REVISE
@@ -325,7 +325,7 @@ class Desk(Queue):
 
 
 def check_available(store: Store, batch: str, person: str) -> None:
-    """Raise the error that `Desk.open` would raise for this person at the moment. No session is begun."""
+    """Raise the error that `Desk.open` would raise for this person now. This function does not begin a session."""
     _open_batch(store, batch)
     _check_assigned(store, batch, person, returning=False)
     if store.is_running(_lock_name(batch, person)):

@@ -38,7 +38,7 @@ WORDS = {
 
 
 class Exposure(NamedTuple):
-    """A kind of content that a person was, or will be, shown in a batch, with the number of units."""
+    """The number of units in `batch` for which `person` was shown, or will be shown, this kind of content."""
 
     person: str
     content: str
@@ -60,9 +60,10 @@ def _lists_relevant(task: Task) -> bool:
 
 
 def rows_shown(task: Task, where: str) -> str:
-    """Return a query for everything that the screen shows before an answer, as (unit_id, what, field).
+    """Return an SQL query for everything that the screen shows before a unit is answered.
 
-    `where` is an SQL condition on the assignments, which have the alias `a`.
+    The query selects (unit_id, what, field). `where` is an SQL condition on the assignments, which have the
+    alias `a`.
     """
     parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
@@ -83,8 +84,10 @@ def rows_shown(task: Task, where: str) -> str:
 
 
 def rows_after(task: Task, where: str) -> str:
-    """Return a query, like that of `rows_shown`, for everything that is shown after an answer is committed:
-    training keys and the judge's labels.
+    """Return an SQL query for everything that the screen shows after a unit is answered: training keys and
+    the judge's labels.
+
+    The arguments and the columns are those of `rows_shown`.
     """
     fields = ", ".join(quote(q.field) for q in task.spec.questions)
     return (
@@ -108,8 +111,8 @@ def is_exposed(
 ) -> bool:
     """Return whether the person was shown an answer for the unit, or for its item.
 
-    If `before` is given, only earlier exposures count. Gold that the task shows as an input does not count.
-    For a lead who is `deciding` between other people's labels, these labels do not count either. If no
+    Gold that the task shows as an input does not count. If `before` is given, only exposures before that time
+    count. If a lead is `deciding` between other people's labels, seeing these labels does not count. If no
     exposure is recorded, the result is false.
     """
     # A lead decides between people's labels, so seeing them does not make the decision assisted.
@@ -172,10 +175,10 @@ def note_unit(
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
-    """Return what the person was, or will be, shown about these units outside the new batch.
+    """Return what other batches and sources have shown, or will show, the person about these units.
 
-    The new batch can also show gold labels that answer open units in another batch. Those units are counted
-    under the other batch.
+    The new batch can also reveal answers to open units in another batch. The result counts such units under
+    the other batch.
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
@@ -213,7 +216,7 @@ def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]
 
 
 def _read_planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
-    """Return the exposures that the person's open batches will cause, including those that have already happened."""
+    """Return all exposures, past and future, from the person's open batches other than the batch `name`."""
     rows = []
     for batch, task in _open_batches(store, person, name):
         where = f"a.batch = {quote(batch)} AND a.annotator_id = {quote(person)}"

@@ -175,8 +175,9 @@ class Queue:
         self._tally["ms"] += state.active_ms if after is UnitStatus.DONE else 0
 
     def next_open(self, after: int = 0) -> int | None:
-        """Return the first open unit after `after` or, if there is none, the first open unit. Return None if no
-        unit is open.
+        """Return the position of the next open unit after the position `after`.
+
+        If there is none, return the position of the first open unit. Return None if no unit is open.
         """
         query = "SELECT min(position) FROM my_units WHERE status = 'open' AND position > ?"
         for start in (after, 0):
@@ -366,7 +367,7 @@ class Queue:
                 yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
-        """Return three numbers of training units: all of them, those answered, and those answered without a mistake."""
+        """Return the number of training units, how many were answered, and how many were answered correctly."""
         rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
         keys: dict[int, dict[str, str]] = {}
         for position, field, value in self._blind.rows("SELECT position, field, value FROM my_key"):

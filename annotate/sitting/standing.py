@@ -185,8 +185,8 @@ def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
     """Return the labels that are computed from an answer and a gold label.
 
-    The gold label is that of the unit or, if the unit has none, that of its item. The result is empty if
-    neither has one.
+    A unit's own gold label has priority over the gold label of its item. The result is empty if neither the
+    unit nor the item has a gold label.
     """
     derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():

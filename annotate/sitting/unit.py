@@ -11,10 +11,10 @@ PARTS = ("sentence", "citation", "claim", "nugget")
 
 
 class TimeSpent(NamedTuple):
-    """The milliseconds of work, and of absence, since the previous event.
+    """The time since the previous event, in milliseconds: `active_ms` at work and `idle_ms` away.
 
-    `shown_ms` is the time since the unit appeared on the screen. It is 0 if the key was pressed before the unit
-    appeared, and None if there is no screen.
+    `shown_ms` is the time since the unit appeared on the screen. It is 0 if the key was pressed before the
+    unit appeared, and None if there is no screen.
     """
 
     # The report uses `shown_ms` to name people who label faster than people can read.
@@ -27,8 +27,8 @@ class TimeSpent(NamedTuple):
 class ShownPassage(NamedTuple):
     """A passage in an input that is a list of passages.
 
-    `marker` is the id by which answers can cite the passage, or None if it has no such id. `place` is the
-    number of the passage in the context of the answer, from 1.
+    `marker` is the id by which answers can cite the passage, or None if there is no such id. `place` is the
+    passage's number, from 1, in the context that the system received for its answer.
     """
 
     passage_id: str

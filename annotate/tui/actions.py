@@ -1,11 +1,12 @@
 """The queue of the user's actions (key presses, clicks and menu choices), which are handled one by one, in order.
 
-Textual runs a screen's `on_key` at once, but runs a binding only after the key has bubbled to the app. With these two
-paths, the order can change: in a burst, the keys `s`, Backspace, `r` were stored as support, refute, undo. Therefore
-every key goes into this queue, and the app finishes one action (commit, dialog, next unit) before it takes the next.
+Textual runs a screen's `on_key` immediately, but runs a binding only after the key has bubbled to the app. With these
+two paths, the order can change: in a burst, the keys `s`, Backspace, `r` were stored as support, refute, undo.
+Therefore every key goes into this queue, and the app finishes one action (commit, dialog, next unit) before it takes
+the next.
 
-When an action is refused, all actions typed before the user can see the refusal are discarded. Otherwise a label that
-was typed ahead for the next unit would be given to the current unit.
+When an action is refused, all actions that were typed before the refusal was visible are discarded. Otherwise a label
+that was typed ahead for the next unit would be given to the current unit.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ class UserAction:
 
 
 class ActionQueue:
-    """A queue that marks actions as invalid if they were typed before the user could see a refusal."""
+    """A queue of actions. After a refusal, it marks actions as invalid if they were typed before the refusal was visible."""
 
     def __init__(self) -> None:
         self._waiting: deque[UserAction] = deque()
@@ -61,7 +62,10 @@ class ActionQueue:
         """The number of invalid actions that were taken from the queue since the last refusal."""
 
     def add(self, action: UserAction, *, first: bool = False) -> None:
-        """Add an action at the end, or at the front (`first`) if the action that is being handled caused it."""
+        """Add an action at the end of the queue. If `first` is true, add it at the front instead.
+
+        An action goes to the front if the action that is now being handled caused it.
+        """
         (self._waiting.appendleft if first else self._waiting.append)(action)
         self._idle.clear()
         self._there.set()

@@ -66,7 +66,7 @@ class AnnotateApp(App[None]):
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
-        """Put keys and pastes into the queue, instead of handling them at once. Every input event counts as activity."""
+        """Put keys and pastes into the queue instead of handling them immediately. Every input event counts as activity."""
         clock = self.labelling.hand.clock
         if isinstance(event, events.InputEvent) and not event.is_forwarded:
             clock.touch()

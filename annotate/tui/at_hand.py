@@ -143,7 +143,7 @@ class AtHand:
         return self._spent.pop(self.unit.position)
 
     def give_back(self, spent: TimeSpent) -> None:
-        """Add this time to that of the next event on the unit. Called, for example, if a change could not be stored."""
+        """Add time to the next event on the current unit, for example because a change could not be stored."""
         position = self.unit.position
         before = self._spent.get(position, TimeSpent())
         self._spent[position] = TimeSpent(before.active_ms + spent.active_ms, before.idle_ms + spent.idle_ms)

@@ -26,8 +26,8 @@ def contrast(first: Color, other: Color) -> float:
 def get_theme_colours(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the colours `quiet` and `mark` for a theme with these variables.
 
-    `quiet` is the text colour, moved towards the background as far as it stays readable. `mark` is the accent colour,
-    moved towards the text colour until it is readable.
+    `quiet` is a weaker text colour, blended with the background but still readable. `mark` is the accent colour, moved
+    towards the text colour until it is readable.
     """
     text = variables["foreground"]
     try:

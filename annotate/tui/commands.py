@@ -71,7 +71,7 @@ class Commands:
         }
 
     async def run(self, name: str, at: float) -> None:
-        """Run the command with this name. `at` is when its key was typed, in monotonic seconds."""
+        """Run the command with this name. `at` is the monotonic time, in seconds, at which its key was typed."""
         self._at = at
         await self.by_id[name]()
 
@@ -244,9 +244,9 @@ class Commands:
             self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} the visible text")
 
     async def pane(self) -> None:
-        """Select the next pane for the arrows to scroll.
+        """Select the next pane for scrolling with the arrow keys.
 
-        The texts come first, followed by the question and the labels if they do not fit.
+        The texts come first. They are followed by the question and the labels if these do not fit on the screen.
         """
         if not self._view.turn_pane():
             self._view.say("everything is visible")

@@ -21,7 +21,7 @@ class Dialog(ModalScreen[None]):
     """A dialog that handles the user's actions until it is closed."""
 
     def on_mount(self) -> None:
-        """Have the dialog record the time when it is painted."""
+        """Arrange to record the time at which the dialog is painted."""
         # Until it is painted, every key counts as typed ahead.
         self._painted = math.inf
         self.call_after_refresh(self._record_seen)
@@ -47,15 +47,13 @@ class Dialog(ModalScreen[None]):
 
 
 class Ask(Dialog):
-    """A dialog for typing one line of text. The line initially contains `draft` or, if there is no draft,
-    `before`.
+    """A dialog for typing one line of text. The line initially contains `draft` or, if there is no draft, `before`.
 
-    Enter calls `done` with the text. If `done` returns an error, the dialog shows the error and stays open.
-    Otherwise the dialog closes and calls `then` with the text. Escape closes the dialog and calls `on_escape`
-    with the text.
+    Enter calls `done` with the text. If `done` returns an error, the dialog shows the error and stays open. Otherwise
+    the dialog closes and calls `then` with the text. Escape closes the dialog and calls `on_escape` with the text.
 
-    `keep` stores a draft. It is called with the text after each change. It is called with None, which removes
-    the draft, when the text is stored or equals `before`.
+    After each change, `keep` is called with the text and stores it as a draft. When the text is stored or equals
+    `before`, `keep` is called with None and removes the draft.
     """
 
     def __init__(
@@ -147,7 +145,7 @@ class Notice(Dialog):
 
 
 class Confirm(Notice):
-    """A question. Enter means yes, and Escape means no. Enter is ignored until the user can have read the question."""
+    """A question. Enter means yes, and Escape means no. Enter is ignored until the user has had time to read the question."""
 
     def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
         super().__init__(text)
@@ -191,9 +189,9 @@ class Help(Dialog):
 class Finished(Dialog):
     """A dialog at the end of a batch, with counts and the possible next steps.
 
-    `ways` maps keys to commands on the labelling screen. Keys in `always` have the same effect on both
-    screens, so they work at any time. Any other key is refused with `refuse` if it was typed before the user
-    could have read the dialog.
+    `ways` maps keys to commands on the labelling screen. A key that was typed before the user could have read the
+    dialog is refused by calling `refuse`. Keys in `always` are never refused, because they have the same effect in this
+    dialog and on the labelling screen.
     """
 
     # No key is a letter, because a label that was typed ahead for the next unit would have an effect here.

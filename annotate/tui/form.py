@@ -217,7 +217,7 @@ class Form:
         await place.open(ask)
 
     async def _keep_all(self, at: float) -> None:
-        """Keep the first labels, as the user's answer to the judge's labels."""
+        """Keep the first label in every field that the judge labelled, unless the user has already kept or revised it."""
         unit = self._hand.unit
         if self._unread(at, JUDGE_SHOWN):
             return

@@ -1,9 +1,9 @@
 """The labelling screen, which shows one unit and has one key per label.
 
 The screen consists of the unit's state (`at_hand`), the view that draws the state, the workplace that commits changes,
-and the key handlers (`form`, `commands`, `marking`). `take` passes each key to one handler: to `marking` while evidence
-is being marked, otherwise to `form` if the key is a label's, otherwise to `commands`. Clicks and menu choices go through
-the same queue as keys (`_handle_click`, `app.py`).
+and the key handlers (`form`, `commands`, `marking`). `take` passes each key to one handler. While evidence is being
+marked, this is `marking`. Otherwise, label keys go to `form`, and all other keys go to `commands`. Clicks and menu
+choices go through the same queue as keys (`_handle_click`, `app.py`).
 """
 
 from collections.abc import Awaitable, Callable

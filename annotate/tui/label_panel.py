@@ -167,7 +167,7 @@ def feedback_panel(
 
 
 def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Content:
-    """Return the result of the training: how many units were right, and whether that passes."""
+    """Return the result of the training: how many units were labelled correctly, and whether the person passed."""
     head = Content.styled("The training units are done.", "bold")
     if not scored:
         text = Content(f"{total} answered; they will be scored when this file is merged.")

@@ -1,4 +1,4 @@
-"""The marking of evidence, with the keyboard until Escape is pressed, or at any time by dragging the mouse over text."""
+"""Marking evidence. The keyboard marks evidence in a mode that Escape ends; dragging the mouse over text always works."""
 
 import json
 from collections.abc import Awaitable, Callable

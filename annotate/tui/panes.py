@@ -35,7 +35,9 @@ class LongText(Static):
 
 
 class Texts(Horizontal):
-    """The panes for the texts: side by side if both fit, otherwise one at a time, and Tab shows the other."""
+    """The panes for the texts. They are side by side if both fit. Otherwise one pane is shown, and Tab switches to the
+    other.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="texts")
@@ -82,7 +84,7 @@ class Texts(Horizontal):
         return self._text is not None and self._text.aside is not None
 
     def lay_out(self, chosen: str = "", other: str = "") -> None:
-        """Show the panes that fit and, above them, which pane the arrows scroll and which pane Tab selects."""
+        """Show the panes that fit. A line above them names the pane that the arrows scroll, and the pane that Tab selects."""
         text = self._text
         if text is None:
             return

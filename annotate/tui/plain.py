@@ -167,7 +167,10 @@ class Dialogue:
     # Answers, and the steps after them
 
     def _commit(self, change: Callable[..., State], *name: object) -> bool:
-        """Change the current unit by calling `change(position, *name, times)`. Return whether the change was stored."""
+        """Call `change` to store a change to the current unit. Return whether the change was stored.
+
+        `change` is called with the unit's position, the arguments `name` and the time spent.
+        """
         hand = self._hand
         spent = hand.take_time()._replace(shown_ms=round((monotonic() - self._printed_at) * 1000))
         try:
@@ -338,7 +341,7 @@ class Dialogue:
         )
 
     def _keep_text(self, name: str, prompt: str, store: Callable[..., State], given: str) -> None:
-        """Store the text of a flag or a note. The text is `given`, typed after the command, or else the next line of input.
+        """Store the text of a flag or a note. The text is `given` or, if this is empty, the next line of input.
 
         A text that cannot be stored is kept as a draft.
         """

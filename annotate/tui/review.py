@@ -27,7 +27,7 @@ MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 
 # Textual's DataTable takes 1.9 s for 10,000 rows, and a batch can have 100,000.
 class ReviewRows(ScrollView, can_focus=True):
-    """The rows of the list. They are read in pages, each of them only when it becomes visible."""
+    """The rows of the list. They are read in pages, and a page is read only when it becomes visible."""
 
     def __init__(self, desk: Desk, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()

@@ -71,10 +71,10 @@ def row_of(starts: Sequence[int], offset: int) -> int:
 
 
 def matches_above(matches: Sequence[int], starts: Sequence[int], top: int) -> Sequence[int]:
-    """Return those of the sorted `matches` that begin above the row `top`."""
+    """Return the matches that begin above the row `top`. `matches` must be sorted."""
     return matches[: bisect_left(matches, starts[top])] if top < len(starts) else matches
 
 
 def matches_below(matches: Sequence[int], starts: Sequence[int], end: int) -> Sequence[int]:
-    """Return those of the sorted `matches` that begin in the row `end` or below it."""
+    """Return the matches that begin in the row `end` or below it. `matches` must be sorted."""
     return matches[bisect_left(matches, starts[end]) :] if end < len(starts) else ()

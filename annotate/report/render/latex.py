@@ -38,8 +38,7 @@ class TabularLayout:
     """The layout of a table, or of one part of a split table.
 
     `indices` lists the columns of the part, and `spec` is the argument of \\begin{tabular}. `room` is the
-    number of characters that fit on a line of a paragraph column. If `stacked` is true, each interval is
-    below its value.
+    width of a paragraph column in characters. If `stacked` is true, each interval is below its value.
     """
 
     indices: tuple[int, ...]
@@ -166,7 +165,7 @@ def _environment() -> Environment:
 
 
 def _keys(section: Section) -> list[str]:
-    """Return the keys of the tables in a section, which the text of the section refers to."""
+    """Return the keys of a section's tables, for the references to them in the section's text."""
     keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
     return [key for key in keys if key]
 
@@ -230,7 +229,7 @@ def _cell(cell: Shown, stacked: bool) -> str:
 
 
 def _stack(place: str, stacked: Iterable[str]) -> str:
-    """Return the LaTeX for a cell with several lines. TeX does not break the text of such a column by itself.
+    """Return the LaTeX for a cell with several lines. It is needed because TeX does not wrap text in `r` columns.
 
     `place` selects the line that is on the row's baseline: the top (t) or the bottom (b).
     """
