@@ -248,9 +248,9 @@ def find_reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def find_in_job(
     conn: sqlite3.Connection, job_id: str, shas: Sequence[str], state: str = "open"
 ) -> dict[str, tuple[str, int]]:
-    """Find the given requests in a job. Return {request: (custom id of its line, its file)}.
+    """Return the custom id and the file of each given request in a job.
 
-    Requests that do not have the given state are omitted.
+    The result is {request: (custom id, number of the file)}. Requests without the given state are omitted.
     """
     marks = ",".join("?" * len(shas))
     query = (
@@ -262,7 +262,10 @@ def find_in_job(
 
 
 def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -> dict[str, list[JobRequest]]:
-    """Return {custom id: the units in its line}. Ids that are not in the job are omitted."""
+    """Return the units that are requested under each custom id.
+
+    The result is {custom id: units}. Ids that are not in the job are omitted.
+    """
     # Our ids are hexadecimal. A file may contain ids that are not valid text, for which SQLite cannot even
     # search.
     valid_ids = [name for name in custom_ids if name.isascii()]
@@ -275,7 +278,7 @@ def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -
 
 
 def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestRecord]:
-    """Return the given requests. They were stored before they were uploaded."""
+    """Return the stored requests with these hashes."""
     hashes = list(shas)
     query = (
         "SELECT r.request_sha, r.model, p.text, s.text, r.unit_sha, r.parameters, r.repeat FROM requests AS r "

@@ -115,9 +115,9 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
 
 
 def add_requests(conn: sqlite3.Connection, records: Sequence[RequestRecord], seen: set[str]) -> None:
-    """Write requests with their prompts before they are sent, inside the caller's transaction.
+    """Write requests and their prompts inside the caller's transaction, before the requests are sent.
 
-    The requests do not belong to a unit until they are answered. For `seen`, see `add_judgements`.
+    The requests are not linked to units until they are answered. For `seen`, see `add_judgements`.
     """
     _add_prompts(conn, records, seen)
     insert_rows(conn, _REQUESTS, [_request_row(record, (None, None)) for record in records])

@@ -118,9 +118,10 @@ def read_labels(
 
 
 def read_item_vote(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
-    """Return the vote that was imported with items, or None.
+    """Return the annotator's vote for a field of a unit, or None.
 
-    In a study created by adjudge 0.2.0, such votes are stored together with all other labels.
+    Only votes that were imported with items are considered. In a study created by adjudge 0.2.0, these votes
+    cannot be distinguished from other labels, so any label counts.
     """
     query = (
         f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
@@ -200,7 +201,7 @@ def pick_by_value(value: str) -> Callable[[Conflict], str]:
 
 
 def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> None:
-    """Derive the table `labels` from the sources again, for these people or for all people."""
+    """Rebuild the table `labels` from the sources, for these people or, if `people` is None, for all people."""
     annotators = PEOPLE if people is None else ", ".join("?" * len(people))
     values = [] if people is None else list(people)
     conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)

@@ -97,10 +97,11 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
 
 
 def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
-    """Return one row per system and condition, with its numbers of outputs and empty outputs, and its origin.
+    """Return one row per system and condition, with its numbers of outputs and empty outputs.
 
-    The origin is `imported`, `made by MODEL` or `origin unknown`. Outputs about single documents (runs of
-    verdict_document) and rankings are also listed as conditions. If `dataset` is None, all data sets are
+    Each row also has the origin of the outputs: `imported`, `made by MODEL`, `ranking` or `origin unknown`.
+    Outputs about single documents (runs of verdict_document) form the condition `one document`. A ranking
+    with the system's name forms the condition `ranking (STAGE)`. If `dataset` is None, all data sets are
     counted.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"

@@ -1,4 +1,4 @@
-"""Lock files, so that other processes cannot use them.
+"""Locks on files, which prevent two processes from using the same file.
 
 Two kinds of files are locked: the lock file of a run, and the new file that a merge writes.
 """

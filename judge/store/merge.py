@@ -44,9 +44,9 @@ class Merged:
     n_conflicts: int = 0
 
     def add_conflicts(self, conflicts: Iterable[str], where: str) -> None:
-        """Count all of these conflicts, but list only the first ones.
+        """Count every conflict, but store only the first ones in the list.
 
-        `where` names the studies, and is appended to each listed conflict.
+        `where` names the studies. It is appended to each listed conflict.
         """
         for conflict in conflicts:
             self.n_conflicts += 1

@@ -1,8 +1,8 @@
 """Store nuggets and their assignments (TREC RAG).
 
 A nugget is a fact that a good answer to an item contains. An assignment says whether an answer supports a
-nugget. Each pair of a nugget and an answer to its item is a unit of the kind `nugget`. If the kind were
-`claim`, tasks and scores on the claims of answers would include the nuggets.
+nugget. Each pair of a nugget and an answer to its item is a unit of the kind `nugget`. This kind is separate
+from `claim`, so that tasks and scores on the claims of answers exclude nuggets.
 """
 
 import sqlite3
@@ -155,10 +155,10 @@ class NuggetAdder(Adder[NuggetRow]):
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
-        """Return (answer id, text) for the row's answer, or ("", "") if the file says that the answer is
-        missing.
+        """Return (answer id, text) for the row's answer.
 
-        Raises BadInput if the system has no answer or several answers to the item.
+        Return ("", "") if the study has no such answer, and the answer in the row is blank. In all other
+        cases, raises BadInput unless the system has exactly one answer to the item.
         """
         query = "SELECT answer_id, text FROM answers WHERE item_id = ? AND system = ? AND condition = coalesce(?, condition)"
         answers = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()

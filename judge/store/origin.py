@@ -43,8 +43,9 @@ def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str
 
 
 def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> str:
-    """Return a remark if a parent of the derived run has new judgements or labels since the derivation,
-    otherwise "".
+    """Return a remark if a derived run is out of date, otherwise "".
+
+    A derived run is out of date if any of its parents got judgements or labels after the derivation.
     """
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > ? LIMIT 1"
     newer = [

@@ -189,7 +189,7 @@ LISTED = (
 
 
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
-    """Copy the first k passages in every item's list to the item.
+    """Copy the first k passages of each ranked list to the list's item.
 
     Passages that the item already has are not copied. All copies are made in one transaction. Gold labels are
     about the passage and its original item, so they are not copied.
@@ -244,6 +244,6 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 
 def describe_ranking_commands() -> str:
-    """Return a text for messages that names the commands for creating or importing a ranking."""
+    """Describe the commands that create or import a ranking. The text is part of messages."""
     bm25, imported = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
     return f"{bm25} creates a ranking with BM25, and {imported} imports your own ranking"

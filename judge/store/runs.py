@@ -155,7 +155,10 @@ class KnownServer:
 
 
 def read_known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
-    """Return {address: server} for all servers that were used with the vendor and model in `facts`."""
+    """Return {address: server} for the servers that earlier runs used with the same vendor and model.
+
+    `facts` contains the vendor and the model.
+    """
     query = (
         f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
         f"AND json_extract(provider, '$.model') = ? AND json_type(provider, '$.{SERVERS}') = 'object'"
@@ -219,7 +222,7 @@ def adopt(conn: sqlite3.Connection, run_id: str) -> None:
 
 
 def mark_added(store: Store, run_id: str) -> None:
-    """Mark a run as outputs that a model added to the outputs of a system (--also-generate)."""
+    """Record that a run contains outputs that a model added to a system's imported outputs (--also-generate)."""
     with store.transaction() as conn:
         query = f"UPDATE runs SET options = json_set(options, '$.{ADDED}', json('true')) WHERE run_id = ?"
         conn.execute(query, [run_id])
@@ -259,8 +262,8 @@ def add_run(
     Returns (the run's id, whether the run was already stored). A stored run with the same task, model and
     identity is not changed.
 
-    The judgements are stored with the new run's id, whatever their `run_id` is. `fitted` contains units: the
-    judge was fitted on the questions of these units.
+    The judgements are stored with the new run's id, whatever their `run_id` is. `fitted` contains units on
+    whose questions the judge was fitted.
     """
     if earlier := find_begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
@@ -373,10 +376,10 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 
 
 def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
-    """Return the tokens and US dollars that all invocations of a run used.
+    """Return the tokens and US dollars that a run has used in total.
 
-    Each number is the sum over the run's judgements and start-up probes or, if it is larger, the amount that
-    was charged. The charge is larger if calls were lost or had no token counts.
+    Each number is the larger of two amounts: the sum over the run's judgements and start-up probes, and the
+    recorded charge. The charge is larger if calls were lost or had no token counts.
     """
     query = (
         "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "
@@ -391,9 +394,9 @@ def read_use(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 
 def add_charge(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
-    """Return a run's total charge, including the charge for this invocation.
+    """Return the run's total charge, with the charge for this invocation added.
 
-    The total is the new value of the key `SPENT` in the run's facts.
+    The caller stores the total under the key `SPENT` in the run's facts.
     """
     before = _facts(conn, run_id).get(SPENT) or {}
     return {

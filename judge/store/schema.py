@@ -33,10 +33,10 @@ _APPLIED = "_sqlite_migrations"
 
 
 def check(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StudyError if a table or view of ours was replaced, or has a trigger or unique index that adjudge
-    did not create.
+    """Raise StudyError if the study was changed in a way that could alter labels or show wrong ones.
 
-    Additional tables, views, ordinary indexes and full-text tables are accepted.
+    Such changes are a replaced table or view of adjudge, and a trigger or unique index that adjudge did not
+    create on its tables. Additional tables, views, ordinary indexes and full-text tables are accepted.
     """
     ours, _ = _ours()
     objects = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
@@ -106,10 +106,10 @@ def _json_is_usable() -> bool:
 
 @cache
 def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
-    """Return the definitions that the migrations create.
+    """Return the definitions that the migrations create, and the kind of each object.
 
-    The first result is {name in lower case: {kind: all definitions that the object has after any of the
-    migrations}}. The second is {name: kind after the last migration}.
+    The first result is {name in lower case: {kind: definitions}}. It contains the object's definitions after
+    each migration. The second result is {name: kind after the last migration}.
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:

@@ -21,9 +21,10 @@ PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The user's selection of units for a run.
+    """The units that the user selects for a run.
 
-    It is an SQL condition on `unit_texts`, the first `limit` units, or a seeded sample.
+    `where` is an SQL condition on `unit_texts`, and `limit` is the maximum number of units. The first units
+    are selected or, with `sample_seed`, a random sample.
     """
 
     where: str | None = None
@@ -84,7 +85,7 @@ NEWEST = 50
 
 
 def suits_newest(store: Store, task: Task) -> bool:
-    """Return whether the task can show at least one of the newest units of its kind."""
+    """Return whether at least one of the newest units of the task's kind can be judged in the task."""
     newest = "SELECT rowid FROM units WHERE kind = ? ORDER BY rowid DESC LIMIT ?"
     query = f"SELECT 1 FROM {_build_query(task)} AND t.n IN ({newest}) LIMIT 1"
     return store.conn.execute(query, [task.spec.unit, NEWEST]).fetchone() is not None
@@ -294,10 +295,10 @@ def pending(
 ) -> Iterator[Unit]:
     """Yield the selected units that this run has not judged yet or must retry, page by page.
 
-    Units that were never judged come first, in selection order. Next come the units that must be retried:
-    when this function was called, their latest attempt had the status `failed` or a status in `retry`. With
-    this order, units that never succeed cannot delay the others. At most one page is in memory, whatever the
-    size of the study.
+    Units that were never judged come first, in selection order. They are followed by the units to retry.
+    These are the units whose latest attempt, at the start of the iteration, has the status `failed` or a
+    status in `retry`. With this order, units that never succeed cannot delay the others. Only one page is in
+    memory at a time.
     """
     conn = store.conn
     # The units to retry are stored now, so that a unit that fails during this run is retried only by the next

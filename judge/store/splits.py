@@ -83,9 +83,9 @@ def read_split(store: Store, task_id: str) -> Drawn | None:
 def home(store: Store, task: Task) -> str:
     """Return the id of the task whose split applies to this task.
 
-    If the task has no split, it is another task that has a split and whose field has the same labels, if
-    there is one. Otherwise it is the task itself. Tasks with the same field and labels share a split, because
-    a result that is sealed in one task must not be readable in the other.
+    If this task has no split, the split of another task applies if its field has the same name and labels.
+    Such tasks share a split, because a result that is sealed in one task must not be readable in the other.
+    If no split applies, the id of this task is returned.
     """
     split_tasks = splits(store)
     if task.task_id in split_tasks:
@@ -100,7 +100,10 @@ def home(store: Store, task: Task) -> str:
 
 
 def _task(store: Store, task_id: str) -> Task:
-    """Return the newest version of a task in the study or, if the study has none, the task in its file."""
+    """Return the newest version of a task that the study has stored.
+
+    If the study has not stored the task, it is loaded from the task file.
+    """
     # Imported here because all command lines import this module, and --help does not need tasks.
     from judge.prompts.load import load_task, parse_task
 
@@ -110,11 +113,11 @@ def _task(store: Store, task_id: str) -> Task:
 
 
 def questions(store: Store, task_id: str) -> dict[str, str]:
-    """Return {question: its part}.
+    """Return {question: part}.
 
     A question that was imported after the split gets the part of the questions with the same text (see
-    `kin`). Otherwise, sealed texts could be read under a new id. If these questions are in several parts,
-    test takes precedence over tune, and tune over learn.
+    `kin`). This prevents a sealed text from being read under a new question id. If the questions with the
+    same text are in several parts, test takes precedence over tune, and tune over learn.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())

@@ -184,9 +184,8 @@ class Store:
 def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
     """Run an `INSERT ... VALUES ?` statement for all rows, inside the caller's transaction.
 
-    Each statement inserts several rows. `executemany` is not used, because it releases the interpreter's lock
-    for every row. If an event loop is busy, `executemany` must then wait for every row to acquire the lock
-    again.
+    Each statement inserts several rows. `executemany` would be slower while an event loop is busy, because it
+    releases the interpreter's lock for every row and must then wait to acquire it again.
     """
     at, many = 0, MOST_AT_ONCE
     while at < len(rows):

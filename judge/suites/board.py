@@ -226,8 +226,7 @@ def board(
 def get_corrected_value(corrections: Mapping[str, Correction], row: BoardRow, name: str) -> Measure | None:
     """Return a contender's value on its own rows, corrected with human labels.
 
-    Return None if there is no corrected value: a measure may have no correction, and only a measure on all
-    strata can have one.
+    Return None if the measure has no corrected value. Measures in a single stratum never have one.
     """
     correction = corrections.get(name)
     # Human labels correct the measure on all rows; a stratum of it has no correction.

@@ -177,7 +177,7 @@ def difference(cell: Cell) -> str:
 
 
 def list_known_names(board: Board) -> list[tuple[str, KnownAs]]:
-    """Return the measures that are also known by another name, together with this name."""
+    """List the measures that are also known by another name, each with its other name."""
     every = board.paper.known
     names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
     return [(board.paper.readable(name), every[name]) for name in names]

@@ -87,8 +87,8 @@ class Run:
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
         """Return whether the run has these settings, including the values that the provider reports.
 
-        Options that have no effect on a task without labels are not compared for such a task. The compared
-        answer mode is the one that the run used (`auto` is never stored).
+        For a task without labels, options that affect only labels are not compared. The answer mode is
+        compared with the mode that the run used, because the mode `auto` is never stored.
         """
         _, options = from_stored(self.model, self.options)
         for name, value in settings.items():

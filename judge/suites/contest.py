@@ -32,10 +32,10 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunSpent:
-    """The cost of a run: the number of judged units, and the US dollars, seconds of model calls, and tokens per
-    unit (None: unknown).
+    """The number of units that a run judged, and its average cost per unit.
 
-    The cost of a derived run is the sum of the costs of its parents.
+    The cost consists of US dollars, seconds of model calls, and tokens. Each is None if it is unknown. The
+    cost of a derived run is the sum of the costs of its parents.
     """
 
     n_units: int
@@ -333,10 +333,10 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 
 
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return the contenders with their attribute `front`: the axes on whose Pareto front they are.
+    """Return the contenders with `front` set to the axes on which they are Pareto-optimal.
 
-    The axes are cost and time. A contender is on the Pareto front unless another contender is at least as
-    good both in kappa and on the axis, and strictly better in one of them.
+    The axes are cost and time. A contender is Pareto-optimal on an axis unless another contender is at least
+    as good both in kappa and on the axis, and strictly better in one of them.
     """
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():

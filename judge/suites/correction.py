@@ -70,11 +70,11 @@ def correct(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """Yield the scores to correct, with the reference labels and the design weights that apply to them.
+    """Yield the scores to correct in groups, each with its reference labels and design weights.
 
-    Each result is (study, scores, reference labels, weights). Usually there is one result for all parts of
-    the paper, without weights. If the labelled units of a task were drawn with unequal probabilities, there
-    is one result per task. The parts that need labels from two tasks are then a result of their own, without
+    A group is (study, scores, reference labels, weights). Usually there is one group for all parts of the
+    paper, without weights. If the labelled units of a task were drawn with unequal probabilities, there is
+    one group per task. The parts that need labels from several tasks then form a separate group, without
     weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
@@ -175,7 +175,10 @@ def _read_closed_questions(study: PaperStudy) -> set[str]:
 
 
 def _mask_counted(score: Score, human: FloatArray) -> BoolArray:
-    """Return a mask of the units that the judge was asked about, except units that cannot have a value."""
+    """Return a mask of the units that the judge was asked about.
+
+    Units for which the measure is undefined, such as an answer without citations, are excluded.
+    """
     counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
     judge = score.rows[:, 0]
     if score.status is None:
@@ -191,8 +194,8 @@ def _weights(
 ) -> tuple[FloatArray | None, str]:
     """Return the design weights of the units (None: all equal), and a note.
 
-    Labelled units represent themselves and unlabelled units. A unit whose value needs no label represents
-    only itself.
+    The labelled units are weighted so that they also represent the units without labels. A unit whose value
+    needs no label represents only itself.
     """
     design_weights = np.ones(len(labelled))
     note = ""

@@ -103,8 +103,9 @@ def _logits(
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
-    """Return the last run that labels were read from, ignoring the first `before` runs. Return None if there is
-    none.
+    """Return the run that labels were read from most recently.
+
+    Return None if labels were read from at most `before` runs.
     """
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 

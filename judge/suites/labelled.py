@@ -72,11 +72,11 @@ def fitting(
     shown: str | None = None,
     probabilities: Mapping[str, str] | None = None,
 ) -> int:
-    """Count the units that can be judged in this task, which are those that have all of its inputs.
+    """Count the units that can be judged in this task. These are the units that have all inputs of the task.
 
-    `given` maps items to their contexts; if it is set, items without a context are not counted. For tasks
-    that show relevant passages, `shown` selects these passages (see `judge.runner.contexts`). For tasks that
-    show the system's earlier probabilities for the options, `probabilities` contains them.
+    `given` maps items to their contexts; if it is set, items without a context are not counted. `shown` says
+    which passages are relevant, for tasks that show relevant passages (see `judge.runner.contexts`).
+    `probabilities` contains the system's earlier probabilities for the options, for tasks that show them.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")

@@ -39,8 +39,8 @@ RANKING = Option("ranking", "", "Name of the ranking, if the study has several r
 class Part:
     """A group of measures that need the same runs.
 
-    `tasks` lists the tasks that a judge must have run for these measures. With certain options, tasks in
-    `instead` take the place of tasks in `tasks`.
+    `tasks` lists the tasks that a judge must have run for these measures. Certain options replace some of
+    these tasks with tasks in `instead`.
     """
 
     name: str
@@ -64,11 +64,11 @@ class Paper:
     - `strata` maps the name of each of the paper's stratifications to a function that returns the stratum of each question.
     - `lower`, `neutral` and `main` are patterns of measure names: measures for which lower is better, measures for which
       neither is better, and measures that a leaderboard shows first (empty: all measures that are not neutral).
-    - `contenders` lists the systems in a leaderboard of all systems. It is needed if these are not simply
-      the systems with answers.
+    - `contenders` returns the systems that a leaderboard of all systems compares. If it is None, these are the systems
+      with answers.
     - `several` aggregates the scores of several judges by a rule of the paper: {judge: scores} -> scores. For measures with
       the same name, its results replace the means over judges.
-    - `reads` returns the option values for which a run is read, if they differ from the defaults.
+    - `reads` returns the option values that make a score read a given run. Default values may be omitted.
     - `present` returns whether a data set has the data that the paper needs.
     """
 

@@ -250,8 +250,9 @@ class PaperStudy(SystemReading):
     def _read_imported(
         self, items: pd.DataFrame, system: System, given: contexts.Context | None
     ) -> pd.DataFrame:
-        """Return the imported answers to these items. `given` is None if the ranking that the context came from
-        is unknown.
+        """Return the imported answers to these items.
+
+        `given` is the context of the answers. It is None if the ranking that supplied the context is unknown.
         """
         answers = self.rows.answers(system, "answer").set_index("item_id")["answer"]
         items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
@@ -306,9 +307,9 @@ class PaperStudy(SystemReading):
     def read_answers(self, system: System, columns: str = "") -> pd.DataFrame:
         """Return a table of a system's answers, with one row for each item, and with a column `answered`.
 
-        `answered` is False if the answer is empty or missing, which is a failure of the system. The row of a
-        missing answer contains the unit of the item. If a run in this study generates the answers, items that
-        the run has not reached yet are left out, and so are items for which the call failed.
+        `answered` is False if the answer is empty or missing, which is a failure of the system. For a missing
+        answer, `unit_id` is the unit of the item. If a run in this study generates the answers, the table
+        omits items that the run has not reached yet, and items for which the call failed.
         """
         answers = self.rows.answers(system, f"answer {columns}".strip())
         answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)

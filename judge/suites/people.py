@@ -28,8 +28,8 @@ class PeopleLabels:
         """Prepare to read these reference labels (None: no labels).
 
         `judges` reads the judge's labels for the same rows. `same_rows` is True if the caller compares both
-        kinds of labels only on fully labelled answers. The comparison is then not biased, although short
-        answers are more often fully labelled.
+        kinds of labels only on fully labelled answers. Short answers are more often fully labelled, but this
+        does not bias such a comparison.
         """
         self.reference, self.judges, self.reading, self.same_rows = (
             reference_labels,
@@ -45,7 +45,10 @@ class PeopleLabels:
 
     @property
     def last_run(self) -> Run | None:
-        """The judge's run of the same task. The relevant passages of this run are used on both sides."""
+        """The judge's run of the same task.
+
+        Its relevant passages are used with the judge's labels and with human labels.
+        """
         runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 

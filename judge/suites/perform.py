@@ -77,7 +77,7 @@ async def perform(
 
 
 def _limit_plan(plan: Plan, limits: Plan) -> Plan:
-    """Return the plan with the remaining limits, taking into account the cost of opening the provider."""
+    """Return the plan with the limits that remain, and with the cost of the start-up probes."""
     names = ("max_tokens", "max_cost", "max_time", "opened")
     return replace(plan, **{name: getattr(limits, name) for name in names})
 

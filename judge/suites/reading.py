@@ -13,8 +13,9 @@ from judge.types import Json, attributes
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A condition (as named in the paper) for which a system has no outputs, and the command that imports these
-    outputs (`add`).
+    """A condition for which a system has no outputs.
+
+    `condition` is the condition's name in the paper. `add` is the command that imports the outputs.
     """
 
     system: str

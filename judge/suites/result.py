@@ -172,7 +172,7 @@ def _note_unread(study: PaperStudy) -> None:
 def _note_settings(study: PaperStudy) -> None:
     """Add a note if the parts of a score use runs with different settings.
 
-    This can happen if only one run is available for each part, or if the runs are named by --run.
+    The settings can differ if each part has only one available run, or if --run names the runs.
     """
     for (role, model), settings in study.judges.settings_read().items():
         if len(settings) > 1:

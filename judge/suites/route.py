@@ -1,15 +1,17 @@
-"""Routing: select the units that a judge may label alone with a promised agreement. People label the other
-units.
+"""Routing: select the units that a judge may label alone. People label the other units.
 
     found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # writes nothing except a look at a sealed test
     run_id, known = keep(found)                                       # the derived judge of the accepted units
 
-A judge's label is accepted if its confidence reaches a threshold. A route is found along a path: each step
-lowers a threshold, so that more units are accepted. The path is fixed on questions that are not used to test
-the promise: on learn and tune if the task is split, otherwise on a fifth of the labelled questions. A second
-judge B may label units that the first judge A does not label. The path then first lowers the threshold of A
-to a planned value, and afterwards lowers the threshold of B. The steps are tested in sequence, each on all
-units that are accepted up to that step.
+A route promises a minimum agreement between the accepted labels and a reference. A judge's label is accepted
+if its confidence reaches a threshold. A route is found along a path: each step lowers a threshold, so that
+more units are accepted.
+
+The path is computed on questions that are not used to test the promise. If the task is split, these are the
+questions in learn and tune, otherwise a fifth of the labelled questions. A second judge B may label units
+that the first judge A does not label. The path then first lowers the threshold of A to a planned value, and
+afterwards lowers the threshold of B. The steps are tested in sequence, each on all units that are accepted up
+to that step.
 """
 
 import hashlib
@@ -207,7 +209,7 @@ def route(
 
 
 def _least(agree: float, level: float) -> int:
-    """Return the smallest number of questions with which a test at this level can confirm a promise.
+    """Return the smallest number of questions that a test at this level needs to confirm a promise.
 
     This is the smallest n with agree^n <= level. It is enough if each question has one unit and no label is
     wrong.
@@ -240,10 +242,11 @@ def among(table: derive.RunTable, units: Set[str]) -> BoolArray:
 def _sides(
     honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
 ) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of labelled units: those that fix the order of thresholds, and those that test the promise.
+    """Return two masks of labelled units.
 
-    If the task is split, the first mask selects the units in learn and tune, and the second selects those in
-    the sealed test.
+    Units in the first mask fix the order of the thresholds, and units in the second test the promise. If the
+    task is split, the first mask selects the units in learn and tune, and the second selects those in the
+    sealed test.
     """
     if split is not None:
         part = [split.parts.get(name, "") for name in names]
@@ -324,10 +327,10 @@ def _plan_step(
     ordered: BoolArray,
     agree: float,
 ) -> int:
-    """Return the step at which the path stops lowering the threshold of judge A, and continues with judge B.
+    """Return the step at which the path stops lowering judge A's threshold and starts lowering judge B's.
 
-    This is the last step at which A makes at most half of the allowed errors, on labels that are not used in
-    the tests. If there is no such step, return the first step.
+    This is the last step at which A makes at most half of the allowed errors. The errors are counted on
+    labels that are not used in the tests. If there is no such step, return the first step.
     """
     best = 0
     # The other half of the allowed errors is reserved for B.

@@ -57,10 +57,10 @@ class RouteCheck:
 def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     """Test the promise of a stored route again, on units that it accepts and that have new labels.
 
-    A label is new if the route was not tested on the label's question. The labelled units must have been
-    drawn with equal probability, as for the first test of the route. With `since` (a date such as
-    2026-11-01), only units that the route's first judge labelled on or after that day are used. Older units
-    would delay the detection of a change in the judge. Raises UsageError if the run is not a route.
+    A label is new if its question was not used to test the route. The labelled units must have been drawn
+    with equal probability, as for the first test of the route. With `since` (a date such as 2026-11-01), only
+    units that the route's first judge labelled on or after that day are used. Older units would delay the
+    detection of a change in the judge. Raises UsageError if the run is not a route.
     """
     made = find_named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")

@@ -47,10 +47,10 @@ settings.
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The runs that can be used for one part of a score, newest first. `fullest` lists the runs with the most
-    units in the part.
+    """The runs that can be used for one part of a score, newest first.
 
-    Units without an input of the task are in no run, so even a complete run may lack some units.
+    `fullest` lists the runs that contain the most units of this part. Even a complete run may lack some
+    units, because units without an input of the task are never judged.
     """
 
     asker: Asker
@@ -188,13 +188,14 @@ class RunLabels:
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:
-        """Choose equal settings for all parts of a score, and return them by role and model.
+        """Choose the settings that all parts of a score use, and return them by role and model.
 
-        A role and model are omitted if all runs that could be used for each part have the same settings. For
-        each part, runs with the most units are considered, and the newest settings that all parts share are
-        chosen. Only a partial score may use settings of runs with fewer units. Parts whose runs are all named
-        with --run are not considered. If the parts share no settings, raises UsageError, which lists the runs
-        and their settings.
+        For each part, the runs with the most units are considered. Among the settings that all parts have in
+        common, the newest are chosen. A partial score may fall back on the settings of runs with fewer units.
+        Parts whose runs are all named with --run are not considered. A role and model are omitted if, for
+        each part, all runs have the same settings, because there is then no choice.
+
+        Raises UsageError, which lists the runs and their settings, if the parts have no settings in common.
         """
         settings_of: dict[Asker, str] = {}
         free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
@@ -280,10 +281,10 @@ class RunLabels:
             )
 
     def _settings_of_others(self, model: str) -> dict[str, Json]:
-        """Return the options for a new run by a judge, taken from the judge's newest run for another part of
-        this paper.
+        """Return the options for a judge's new run.
 
-        The parts of a score should have equal settings. Options that only apply to one task (examples, recipe) are left out.
+        They are copied from the judge's newest run for this paper, because the parts of a score should have
+        equal settings. Options that only apply to one task (examples, recipe) are left out.
         """
         tasks = {task for part in self.reading.paper.parts for task in (*part.tasks, *part.instead)}
         run = next((r for r in self.runs if r.model == model and r.task_id in tasks and r.is_of_judge), None)

@@ -89,11 +89,11 @@ def score_shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
-    """Return each unit's key, by which it is matched with units of other scores, and each unit's group.
+    """Return the key and the group of each unit. Units of different scores are matched by their keys.
 
     For an item, an answer or a part of an answer, the key is the item. Any other unit, such as a passage, is
-    its own key. The group is the same as the key. If a score mixes several kinds of units, however, the key
-    is the unit's kind and question, and the group is the question.
+    its own key. In both cases, the group is the same as the key. If a score mixes several kinds of units, the
+    key consists of the unit's kind and question, and the group is the question.
     """
     ids = score.units.ids
     if isinstance(ids, pd.MultiIndex):

@@ -97,9 +97,9 @@ def swap(
 ) -> Swap:
     """Compare two judges in every measure that depends on tasks that both have run.
 
-    A part of a paper is compared if both judges have runs of all its tasks. For other tasks, `request.runs`
-    can name runs that both judges share. Differences are computed on the units with a value on both sides,
-    and the coverage is the share of these units.
+    A part of a paper is compared if both judges have runs of all its tasks. If a task was not run by both,
+    `request.runs` can name a run of this task, whose labels are then used for both judges. Differences are
+    computed on the units with a value on both sides, and the coverage is the share of these units.
 
     If `reference` is given (see `judge.labels`), the judges' agreement with the reference is also compared,
     on the units that both judges and the reference labelled. Raises UsageError if the judges have no task in
@@ -250,8 +250,8 @@ def _compare_paired(
 ) -> Difference:
     """Compare two judges' agreement with the reference, on the units that all three labelled.
 
-    A judge's coverage is the share that these units have of all units that this judge and the reference were
-    both asked about.
+    A judge's coverage is the number of these units, divided by the number of units that both this judge and
+    the reference were asked about.
     """
     [compared] = panel.compare_judges(judges, reference, **options)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)

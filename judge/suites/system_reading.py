@@ -146,12 +146,12 @@ class SystemReading(Reading):
     def ranking(self, name: str | None = None) -> tuple[str, str] | None:
         """Return the requested ranking of the data set as (name, stage).
 
-        Without `name`, the only ranking that `list_rankings` returns is used. If a ranking has several stages,
-        the last stage is used, because the system was given its passages.
+        Without `name`, the only ranking that `list_rankings` returns is used. If a ranking has several
+        stages, the last stage is used, because the system was given the passages of this stage.
 
-        Without a ranking, return None and record what is missing: a step that creates a ranking, or
-        a ranking that must be imported for the system. Raises UsageError if the choice is ambiguous, or if
-        the named ranking does not exist.
+        If there is no ranking, return None and record what is missing: a step that creates a ranking, or a
+        ranking that must be imported for the system. Raises UsageError if the choice is ambiguous, or if the
+        named ranking does not exist.
         """
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in (None, n)]

@@ -229,10 +229,10 @@ def _read_choices(
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None] | None:
-    """Return the system's choices and the run that they come from. Return None if the system has no outputs
-    under this context.
+    """Return the system's choices and the run that they come from.
 
-    If `shown` is given, return the second pass; `first` has the choices of the first pass.
+    Return None if the system has no outputs under this context. If `shown` is given, the choices are those of
+    the second pass, and `first` contains the choices of the first pass.
     """
     from judge.scores.columns import mask_unanswered
     from judge.scores.score import NO_ANSWER
