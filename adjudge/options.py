@@ -61,7 +61,8 @@ class RunArguments(ImproveArguments, total=False):
 class SuiteArguments(CommonArguments, total=False):
     """The options of `Study.suite`: the selection of rows, and the most common options of a run.
 
-    `also_generate` lets the model add outputs to a system whose outputs were imported; `limit` is a number of questions.
+    `limit` is a number of questions. With `also_generate`, the model also generates outputs for a system with
+    imported outputs.
     """
 
     also_generate: bool

@@ -314,7 +314,7 @@ class Start:
         return ["-m", self.model, *(["--base-url", self.base_url] if self.base_url else [])]
 
     def _newest_run(self, task: str) -> dict[str, Any]:
-        """Return the newest run of this judge on the task, with its counts."""
+        """Return the newest run of this judge on the task, as a row of `list_runs`."""
         from judge.store import Store
         from judge.store.export import find_task, list_runs
 

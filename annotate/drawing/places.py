@@ -78,7 +78,7 @@ def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annota
 
 
 def _mix(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
-    """Insert the blocks of `extra` at seeded places, always after the first block of `chain`."""
+    """Insert the blocks of `extra` at seeded places in `chain`, but never before its first block."""
     gaps: dict[int, list[list[Place]]] = {}
     for block in extra:
         spot = int.from_bytes(rank(seed, purpose, block[0].unit_id), "big") % max(len(chain), 1)

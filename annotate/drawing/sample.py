@@ -68,10 +68,10 @@ def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
 
 
 def allocate(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
-    """For each block of a stratified draw, yield the number of units from each stratum, until all units are drawn.
+    """Yield how many units each block of a stratified draw takes from each stratum.
 
     Each stratum's share of a block equals its share of the remaining units. Fractions of a unit are resolved
-    by a systematic draw (Madow 1949).
+    by a systematic draw (Madow 1949). The blocks end when all units are drawn.
     """
     remaining = dict(sorted(sizes.items()))
     for number in itertools.count():

@@ -72,8 +72,8 @@ class DrawnSequence:
     def level(self) -> float:
         """The share of the significance level that is available for this sequence.
 
-        It is less than 1 if verdicts on another frame with some of the same units have used a part of the
-        level.
+        It is less than 1 if another frame contains some of the same units, and verdicts on that frame have
+        used part of the level.
         """
         return self.batches[0].plan.level
 
@@ -283,7 +283,7 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
 def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
     """Return the new units of a stored batch in blocks. The verdict is computed at the end of each block.
 
-    Units of a batch without a verdict form a single block.
+    If the batch cannot be used for a verdict, all units are in one block.
     """
     # Everybody finishes a block before the next one, so that the first units drawn are the first ones labelled.
     sequence = sequence_of(store, task.spec.questions[0].field, batch)

@@ -188,7 +188,7 @@ class DirectImport:
         return closed_batches
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
-        """Store whether undeclared labels were blind or assisted.
+        """Mark undeclared labels as blind or assisted.
 
         Raises BadInput for a label that belongs to a batch.
         """

@@ -82,10 +82,10 @@ def add_row(
 
 
 def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """Return the quarantine status of a response's record, or None if the response must be checked.
+    """Return the quarantine status of a response, or None if the response must be checked.
 
-    The status is returned if a lead has accepted or dropped the record, or if only a lead can resolve its
-    problem.
+    A response need not be checked if a lead has already accepted or dropped its record, or if only a lead can
+    resolve the problem.
     """
     # The id of a server's record (`source`) and its time also identify it, in case its content is now read
     # differently.

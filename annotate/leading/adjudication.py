@@ -216,7 +216,10 @@ def predecide(store: Store, batch: str) -> int:
 
 
 def _read_decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
-    """Return the units that a lead has worked on or, with `by_policy`, the units that the policy has decided."""
+    """Return the units for which a lead logged an event.
+
+    With `by_policy`, return the units for which the policy logged an event.
+    """
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "

@@ -63,10 +63,10 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _usual(role: str, present: Sequence[str]) -> str:
-    """Return the name of the column with this role.
+    """Return the name of the column with a role, such as "annotator".
 
-    The column is recognised by common names. If the table has none of these names, return our own name for the
-    column.
+    The column is recognised by common names. If the table has none of these names, return our own name for
+    the column.
     """
     return role if role in present or role not in NAMES else find_column(present, role) or role
 

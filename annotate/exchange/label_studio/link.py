@@ -250,8 +250,9 @@ def is_same_time(first: str, second: str | None) -> bool:
 
 
 def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
-    """Return the units that are or were assigned to a person in a batch, by position. The result is empty for a
-    shared project.
+    """Return a map from queue positions to the units that are or were assigned to a person in a batch.
+
+    The map is empty for a shared project.
     """
     # A unit that was handed over stays in the first person's project, and may still be labelled there.
     query = (
@@ -265,7 +266,8 @@ def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
 def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
     """Return the unit that a task names, and whether the task is the unit's hidden repeat.
 
-    Return None if the task does not name a unit, or if its position in the queue belongs to a different unit.
+    Return None if the task does not name a unit, or if it names a different unit than the queue has at this
+    position.
     """
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(unit := data.get(UNIT_KEY), str):
@@ -278,11 +280,10 @@ def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
 
 
 def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, Key], set[Key]]:
-    """Return the unit of each task on the server, and the units whose task was deleted.
+    """Return a map from the tasks on the server to their units, and the set of units whose task was deleted.
 
-    The first result is a map from task ids to units, without the tasks that do not name their unit.
-
-    Tasks that an interrupted push sent, and tasks that somebody imported again, are recognised by their unit id.
+    Tasks that do not name their unit are left out. Tasks that an interrupted push sent, and tasks that
+    somebody imported again, are recognised by their unit id.
     """
     tasks = survey(store, info, server, link)
     live = {t: known.key for t, known in tasks.known.items() if t in tasks.there and t not in tasks.gone}
