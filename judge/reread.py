@@ -57,9 +57,9 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
 def _expect_labels(
     task: Task, options: Mapping[str, Json], reply: str, stored: Mapping[str, sqlite3.Row]
 ) -> dict[str, str]:
-    """Return a mapping from field to label in the reply, including derived fields.
+    """Return the label that the reply implies for each field, including derived fields.
 
-    It is empty if the reply cannot be parsed without its request.
+    The mapping is empty if the reply cannot be parsed without its request.
     """
     # The distribution decided the label, which may differ from the sampled token in the reply.
     parsed = _answers(task, options, reply)

@@ -27,7 +27,7 @@ _BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A stored ranking: its counts, the number of items that share no word with any passage, and its parameters."""
+    """The result of storing a ranking. `empty` is the number of items whose query shares no word with any passage."""
 
     report: ImportReport
     empty: int
@@ -91,8 +91,9 @@ def rank_by_bm25(
 
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
-    """Return all distinct passages as two lists: the copies of each (item -> passage id), and the text of
-    each.
+    """Return two lists with one entry for each distinct passage: its copies, and its text.
+
+    The copies are a mapping from item to passage id.
     """
     dataset_names(store, dataset)
     query = (

@@ -214,9 +214,9 @@ class RunOptions:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> RunOptions:
-        """Build the options from arguments by name.
+        """Build the options from a mapping of names to values.
 
-        Arguments that are not options are ignored. Missing options have their defaults.
+        Names that are not options are ignored. Missing options take their default values.
         """
         from judge.console import pairs
 
@@ -388,10 +388,10 @@ def from_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions
 
 
 def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the settings that distinguish a stored run from others with the same task and model, by option
-    name.
+    """Return the settings that distinguish a stored run from others with the same task and model.
 
-    They are the options in the identity that differ from their defaults, as plain JSON values.
+    The result maps option names to JSON values. It contains the options that are part of a run's identity and
+    differ from their defaults.
     """
     _, options = from_stored(model, stored)
     settings = {name: value for name, value in get_given(options).items() if WRITTEN[name].identity}

@@ -30,5 +30,5 @@ NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labe
 
 
 def gold_input(field: str) -> str:
-    """Return the name by which a template shows a gold field: `raguard_role` for `raguard.role`."""
+    """Return the name of a gold field in templates: `raguard_role` for `raguard.role`."""
     return field.replace(".", "_")

@@ -19,10 +19,10 @@ _AROUND = " \"'`"
 
 
 def find_shown_passages(messages: Sequence[Message]) -> list[str]:
-    """Return the passages in the last message that contains any passages.
+    """Return the passages of the unit: those in the last user message that has passages.
 
-    The passages of the unit come last. The passages of few-shot examples are in earlier messages. The model's
-    own turns are ignored, because they might imitate passages.
+    Passages in earlier messages belong to few-shot examples. The model's own turns are ignored, because they
+    might imitate passages.
     """
     for message in reversed([message for message in messages if message.role == "user"]):
         if passages := [match[2] for match in _BLOCK.finditer(message.content)]:

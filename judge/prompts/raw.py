@@ -55,7 +55,7 @@ _CHANGES = {
 
 
 class RawRenderer:
-    """Renders one raw task. In the mode `codes`, the answer is an option's letter, with its probability."""
+    """Renders one raw task. In the mode `codes`, the model answers with the letter of an option."""
 
     schema: Mapping[str, Json] | None = None
     words: tuple[str, ...] | None = None

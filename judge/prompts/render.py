@@ -284,7 +284,7 @@ def _prepare_input(name: str, value: Json) -> Untrusted | Passages | None:
 
 
 def _passage(name: str, entry: Json, number: int) -> Untrusted:
-    """Return a passage in a list as text. Its title and date, if it has them, come first."""
+    """Return the text of one passage of a list, preceded by its title and date if it has them."""
     if isinstance(entry, str):
         return mark_untrusted(f"{name}:{number}", entry)
     head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
@@ -292,7 +292,7 @@ def _passage(name: str, entry: Json, number: int) -> Untrusted:
 
 
 def _words(inputs: Mapping[str, Json]) -> str:
-    """Return the inputs as one text, which is used to compare an example with a unit."""
+    """Join the inputs into one text, so that examples can be compared with a unit."""
     return "\n".join(as_text(value) or "" for _, value in sorted(inputs.items()))
 
 

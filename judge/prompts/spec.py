@@ -123,7 +123,7 @@ class Question(_Strict):
 
 
 class Derive(_Strict):
-    """A label that a table derives from an answer, or from an answer and a gold label hidden from the judge."""
+    """A label that a table derives from an answer. The table may also use a gold label hidden from the judge."""
 
     # An alias, because `from` is a keyword of Python.
     source: Text = Field(alias="from", description="the field of this task whose answer is looked up")

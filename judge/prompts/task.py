@@ -42,7 +42,7 @@ class Task:
 
     @property
     def overrides(self) -> dict[str, Json]:
-        """The run's settings that differ from the file. They are part of the run's identity."""
+        """The settings with which a run overrides the task file. They are part of the run's identity."""
         changes: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
         if self.instructions is not None:
             changes["instructions"] = self.instructions
@@ -79,9 +79,9 @@ class Task:
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
         """Return the task with these few-shot examples instead of its own.
 
-        If `nearest` is set, a unit is shown only the examples nearest to it, at most `nearest` for each
-        label. Raises UsageError if `nearest` is set but the task does not have exactly one question with
-        labels.
+        If `nearest` is set, each prompt shows only the examples that are nearest to its unit, at most
+        `nearest` for each label. Raises UsageError if `nearest` is set but the task does not have exactly one
+        question with labels.
         """
         # "Nearest of each label" is only well defined if the task has exactly one field with labels.
         if nearest is not None and not self._one_label:
@@ -140,7 +140,7 @@ class Task:
 
     @property
     def required_inputs(self) -> list[str]:
-        """The inputs without which a unit cannot be judged."""
+        """The inputs that every unit must have."""
         return [*self.spec.inputs, *self.gold_inputs]
 
     @property

@@ -111,9 +111,9 @@ class Provider(Vendor):
         )
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful response that was not received over this connection.
+        """Parse the JSON of a successful response from another source, such as a batch file.
 
-        An example is a response in a batch file. Raises ValueError if the response is incomplete.
+        Raises ValueError if the response is incomplete.
         """
         return reply(body, headers or {})
 
@@ -243,9 +243,9 @@ def _constant(messages: tuple[Message, ...]) -> str:
 
 
 def _turn(message: Message) -> dict[str, str]:
-    """Return a message as a turn.
+    """Convert a message to the API's format.
 
-    The API has only user and assistant turns, so a message with any other role becomes a `user` turn.
+    The API has only the roles `user` and `assistant`, so any other role becomes `user`.
     """
     role = "assistant" if message.role == "assistant" else "user"
     return {"role": role, "content": message.content}

@@ -183,7 +183,8 @@ class Purse(Protocol):
     ) -> Reply | None:
         """Count one call with this request, and return the result of `send`.
 
-        If `is_needed` returns False when it is this call's turn, the call is not sent and the result is None.
+        `is_needed` is checked just before the call is sent. If it returns False, the call is not sent and the
+        result is None.
         Raises LimitReached if the call could exceed a limit.
         """
 
@@ -329,7 +330,7 @@ def get(model: str, settings: Settings | None = None) -> Provider:
 def problem_of(vendor: str) -> str | None:
     """Return what is wrong with a plugin's provider, or None if no fault was found.
 
-    The result is also None for a provider that needs the name of a real model, because it cannot be checked.
+    A provider that needs the name of a real model cannot be checked, so the result is None.
     """
     try:
         get(f"{vendor}/check")

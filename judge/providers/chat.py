@@ -1,8 +1,8 @@
 """Convert requests to OpenAI's chat completions format and parse the responses. No connection is needed.
 
 Wire format: https://platform.openai.com/docs/api-reference/chat. Servers accept different parameters. A
-`Dialect` describes the parameters that one server accepts. Each time the server rejects a parameter, the
-dialect is reduced by one step.
+`Dialect` describes the parameters that one server accepts. Each time the server rejects a parameter, that
+parameter is removed from the dialect or changed.
 """
 
 import json
@@ -42,8 +42,8 @@ class Dialect:
 
     `limit` is the server's name for the token limit. `masks` contains at most one mask: a method that
     restricts the answer to the choices (`judge.providers.masks`). `top_logprobs` is the number of alternative
-    tokens to request at each position. With a mask, `masked_logprobs` are requested instead. By default this
-    number is larger, because some servers return log-probabilities computed before the mask was applied.
+    tokens to request at each position. With a mask, `masked_logprobs` is used instead. Its default is larger,
+    because some servers return log-probabilities computed before the mask was applied.
     """
 
     limit: str = "max_completion_tokens"

@@ -47,8 +47,8 @@ class SpacedConnector(aiohttp.TCPConnector):
 class TimeLimit:
     """A timeout for one call, like `asyncio.timeout`. Raises TimeoutError.
 
-    If the process was stopped meanwhile (by SIGSTOP, or because the machine was suspended), the call gets a
-    few more seconds.
+    If the process was stopped during the call (by SIGSTOP, or because the machine was suspended), the time-out
+    is extended by a few seconds.
     """
 
     def __init__(self, seconds: float) -> None:

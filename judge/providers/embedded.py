@@ -52,7 +52,7 @@ Vectors = NDArray[np.float32]
 
 
 class MiniLM:
-    """The model all-MiniLM-L6-v2, which returns a vector of length 1 for each text.
+    """The model all-MiniLM-L6-v2, which returns a unit vector for each text.
 
     The vector is the normalised mean over the text's tokens, as in the model's training. Raises MissingExtra
     if the libraries or weights are missing, and Rejected if the weights file is not the expected one.

@@ -2,8 +2,8 @@
 
 Each probe uses one feature and nothing else that a server might reject, so no probe depends on the result of
 another. All probes can be sent at the same time, so a new server costs only one round trip. If the number of
-concurrent calls is limited, some probes wait. When the turn of such a probe comes, it is sent only if it is
-still needed.
+concurrent calls is limited, some probes have to wait. A probe that has waited is sent only if it is still
+needed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Wire format: https://platform.openai.com/docs/api-reference/chat. Servers accept different parameters, so the
 provider keeps one dialect per model. The first dialect uses all parameters. Each time the server rejects a
-parameter, the dialect is permanently reduced by one step.
+parameter, that parameter is permanently removed from the dialect or changed.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ class Provider(Vendor):
         return self._writer.body(request, self._dialect)
 
     def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """Parse the JSON of a successful response that was not received over this connection.
+        """Parse the JSON of a successful response from another source, such as a batch file.
 
-        An example is a response in a batch file. Raises ValueError if the response is incomplete.
+        Raises ValueError if the response is incomplete.
         """
         return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
@@ -281,7 +281,7 @@ class Provider(Vendor):
         return () if self._is_openai else masks.MASKS
 
     async def _ask_all(self) -> None:
-        """Send all probes at once, and raise the first error.
+        """Send all probes concurrently, and raise the first error.
 
         Probes that take much longer than the others are cancelled.
         """
@@ -310,11 +310,11 @@ class Provider(Vendor):
                 raise error
 
     async def _ask_rest(self) -> None:
-        """Send the probes without a reply one after another, and raise the last error.
+        """Send the probes that have no reply yet, one after another, and raise the last error.
 
         Sending stops at the first refusal, because a server that accepts only one call at a time would also
-        refuse the other probes. If no probe was answered before that, the next call of this method stops only
-        after twice as many refusals, because the server may refuse calls at random.
+        refuse the other probes. A server may also refuse calls at random. If no probe was answered, the next
+        call of this method therefore stops only after twice as many refusals.
         """
         before, refusals = len(self._answers), 0
         error: ProviderError | None = None

@@ -100,7 +100,10 @@ class Provider(openai.Provider):
         )
 
     def describe(self) -> Mapping[str, Json]:
-        """Return the same facts as `openai`, but with this endpoint's format and omitted parameters."""
+        """Return the same facts as `openai`.
+
+        `format`, `mask` and `left_out` have this endpoint's values.
+        """
         known = super().describe()
         return {**known, "format": "decisions", "mask": None, "left_out": ["temperature", "seed"]}
 

@@ -98,7 +98,10 @@ def _value(spec: Mapping[str, Json], number: int) -> Json:
 
 
 def _tokens(codes: Sequence[str], chosen: str) -> Sequence[TokenChoice]:
-    """Put half of the mass on the chosen code or word, leave 1 % unassigned, and spread the rest evenly."""
+    """Return a token with a probability of 0.5 for the chosen code or word.
+
+    The other codes share 0.49 equally, and 0.01 belongs to none of them.
+    """
     others = [c for c in codes if c != chosen]
     # As with real models, a little mass is on no label.
     masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]

@@ -21,8 +21,9 @@ from judge.types import Json
 class Vendor(ABC):
     """Base class for a model that is called through an HTTP API.
 
-    A subclass sets the attributes that have no value here. Settings are `base_url` (default: see `_address`),
-    `timeout` in seconds per call, and `options`. Raises UsageError if the base URL or an option is invalid.
+    A subclass must set the attributes that this class only declares. Settings are `base_url` (default: see
+    `_address`), `timeout` in seconds per call, and `options`. Raises UsageError if the base URL or an option is
+    invalid.
     """
 
     vendor: str
@@ -135,7 +136,7 @@ class Vendor(ABC):
         return "" if self._options.is_keyless else http.key_from(self._key)
 
     def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Connection:
-        """Return a connection that sends requests with this client class of the vendor's package.
+        """Return a connection that uses the class `name` of the vendor's package as its client.
 
         `given` contains additional arguments for the client. Raises KeyProblem, MissingExtra or UsageError.
         """
@@ -160,7 +161,7 @@ class Vendor(ABC):
         return Client(library, client, self._who, self.timeout, (*secrets, *looked_up.secrets), extra)
 
     def _client_class(self, name: str) -> tuple[Any, Any]:
-        """Return the vendor's library, and the class in it that has this name."""
+        """Return the vendor's library and its class `name`."""
         library = import_module(self.library)
         self._sdk = f"{self.library} {library.__version__}"
         return library, getattr(library, name)

@@ -77,7 +77,7 @@ class Spent:
     def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
         """Count a reply. Return its cost: the larger of the list price and the cost that the server reported.
 
-        If a token count is unknown, `most_tokens` and `most_cost` stand for the tokens and the list price.
+        If a token count is unknown, `most_tokens` and `most_cost` replace the token count and the list price.
         """
         is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
@@ -210,7 +210,7 @@ class Budget:
         return self._schema[1]
 
     def fits(self, claim: Reserve | None = None) -> bool:
-        """Return whether the limits have room for another call.
+        """Return whether another call fits within the limits.
 
         Everything that is already used, or reserved for other calls, counts against the limits.
         """
@@ -257,7 +257,7 @@ class Budget:
         self._reserved_cost += claim.cost
 
     def release(self, claim: Reserve) -> None:
-        """Release the reserve of a call that has ended and was counted."""
+        """Release the reserve of a call that has ended and has been counted."""
         self._n_reserved -= 1
         self._reserved_tokens -= claim.tokens
         # Rounding errors of the sums must not remain when nothing is reserved.

@@ -48,8 +48,8 @@ class Attempt:
 class ModelNames:
     """The model names that are accepted in the replies of a run.
 
-    The next reply from an address in `compared` may add a name, because some servers list a model under a
-    name that differs from the one in their replies.
+    Some servers list a model under one name and give another name in their replies. The first reply from each
+    address in `compared` may therefore add its name.
     """
 
     names: set[str]
@@ -138,7 +138,7 @@ class Caller:
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
     async def admit(self, request: Request) -> tuple[Reserve, Slot]:
-        """Wait until the budget and a server have room for a call. Return the reserved budget and the slot.
+        """Wait until the budget allows a call and a server can take it. Return the reserved budget and the slot.
 
         A slot is the permission to send one call to a server.
         """

@@ -4,9 +4,10 @@ a judge.
 `--context` selects the passages that a system answers from:
 
 none                no passages
-oracle              the passages that gold labels mark as evidence. The first of these kinds that an item has is
-                    used: MIRAGE's oracle chunk, support = supported, relevance = ANSWER-THE-QUESTION,
-                    stance = support or refute, any raguard.role (the documents associated with the claim)
+oracle              the passages that gold labels mark as evidence. Of the following marks, the first that occurs
+                    among an item's passages is used: MIRAGE's oracle chunk, support = supported,
+                    relevance = ANSWER-THE-QUESTION, stance = support or refute, any raguard.role (the documents
+                    associated with the claim)
 oracle:FIELD=A,B    passages whose gold FIELD is A or B (misleading:FIELD=A,B is the same selection)
 misleading          passages whose gold raguard.role is misleading
 all                 all of the item's passages

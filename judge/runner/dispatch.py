@@ -100,7 +100,7 @@ class Dispatcher:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks on the servers for the user."""
+        """Remarks for the user about the servers."""
         return tuple(f"{server.url}: {note}" for server in self.servers for note in server.rate.notes)
 
     @property

@@ -126,9 +126,9 @@ async def _generate(
 
 
 def _get_earlier(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
-    """Return the question with only the distractors that were written before this one.
+    """Return the question with only the distractors written before number `slot` of this iteration.
 
-    `slot` is the number of a distractor within the iteration.
+    `slot` is the number of a distractor within its iteration.
     """
     whole = question.iterations[: iteration - 1]
     previous = question.iterations[iteration - 1 : iteration]

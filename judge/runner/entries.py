@@ -45,7 +45,7 @@ class Entries:
         """Return the entry for an attempt.
 
         `place` contains the unit's id, the number of the repeat, and the number of the attempt. `gold`
-        contains the unit's gold labels, from which fields are derived. If `call` is None, the answer was
+        contains the unit's gold labels, which some derived fields need. If `call` is None, the answer was
         copied from an identical request at no cost.
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels

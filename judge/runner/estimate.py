@@ -1,7 +1,8 @@
 """Estimate the units, tokens, cost and duration of a run before it begins, without calling its server.
 
-Input tokens are estimated from a random sample of the pending units, at four characters per token. Output
-tokens are the mean of earlier replies or, if there are none, the length of an answer in the task's format.
+Input tokens are estimated from a random sample of the pending units, at four characters per token. The
+number of output tokens is the mean over earlier replies. If there are none, it is estimated from the length
+of an answer in the task's format.
 """
 
 import json

@@ -104,7 +104,7 @@ def _read_imported_conditions(store: Store, system: str) -> set[str]:
 def check_origin(store: Store, system: str, also_generate: bool) -> None:
     """Raise UsageError if the system has imported outputs.
 
-    Otherwise, a model's answers would be mistaken for outputs of that system.
+    Newly generated answers would be mistaken for outputs of that system. `also_generate` allows them.
     """
     if not also_generate and _read_imported_conditions(store, system):
         raise UsageError(
@@ -116,8 +116,8 @@ def check_origin(store: Store, system: str, also_generate: bool) -> None:
 def check_not_imported(store: Store, system: str, context: str) -> None:
     """Raise UsageError if the system already has imported answers for this context.
 
-    In imported answers, the context has the name that a paper uses for it. With generated answers as well,
-    the system would have two answers for one condition of that paper.
+    Imported answers name the context as their paper does, so the same context can have two names. A score
+    accepts only one answer for each condition of a paper.
     """
     if both := _read_imported_conditions(store, system) & {name_of(paper, context) for paper in CONDITIONS}:
         raise UsageError(
@@ -132,8 +132,8 @@ async def generate(
     """Run the plan with an open provider, and store the reply of each labelled unit as an answer.
 
     Answers are also stored after an interrupted run. If the process was killed, the same command stores them
-    when it is run again. Raises UsageError, before anything is sent, if the study already has answers of this
-    system in this condition that come from another source.
+    when it is run again. Raises UsageError before sending any request if the study already has answers from
+    another source for this system and condition.
     """
     check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
@@ -160,7 +160,7 @@ def _refuse_mixing(store: Store, generation: Generation, run_ids: Sequence[str])
 
 
 def keep(store: Store, run_id: str, generation: Generation) -> Kept:
-    """Store an answer for every labelled unit of the run that has no answer yet, in one transaction."""
+    """In one transaction, store the missing answers for the labelled units of the run."""
     labels_json = label_rows.objects(
         "j.run_id", "j.unit_id", "json_object('value', l.value, 'why', l.rationale)"
     )

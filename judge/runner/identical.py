@@ -1,4 +1,4 @@
-"""Send identical requests only once: units with the same request share its answer.
+"""Send identical requests only once: units with the same request share one answer.
 
 A request that was sent is in one of three states: it is in flight (other units wait for its outcome),
 answered but not yet committed, or stored in the study.

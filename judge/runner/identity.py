@@ -39,8 +39,8 @@ class Settled:
 def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     """Return the run that the plan resumes or begins. `provider` must be open.
 
-    Raises UsageError if the server reports a model name that differs from the one that the run's servers
-    reported, or if replicas report different names.
+    Raises UsageError if the server reports a different model name than earlier in the run, or if replicas
+    report different names.
     """
     facts = provider.describe()
     wants = plan.sampling
@@ -173,10 +173,9 @@ def _check_replica_names(facts: Mapping[str, Json]) -> None:
 def _note_changed_model(
     conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]
 ) -> list[str]:
-    """Return a note if a vendor's model now has a name that differs from the one in this run.
+    """Return a note if a vendor's own server now reports a different model name than earlier in the run.
 
-    Raises UsageError if this happens at a server that is not a vendor's: the server may have different
-    weights.
+    Raises UsageError if any other server does so, because its weights may have changed.
     """
     url, name = facts.get("base_url"), facts.get("reports")
     addresses = run.addresses

@@ -42,13 +42,12 @@ def check_pair(task: Task, sampling: Sampling) -> None:
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     """Return the mode in which the model answers the task.
 
-    The mode is the one that `answers` names, or chosen here if `answers` is `auto`: codes if the model
-    returns their probabilities and the task is a single choice, otherwise JSON. If a rationale comes before
-    the choice, codes take two calls, so `auto` selects them only if the run's settings request this
-    rationale.
+    `answers` names the mode, or is `auto`. `auto` selects codes if the task is a single choice and the model
+    returns the probabilities of codes, otherwise JSON. If a rationale comes before the choice, codes take two
+    calls, so `auto` selects them only if the run's settings request this rationale.
 
-    A raw task is answered in free text, whatever the value of `answers`. If its labels are the letters of
-    options, `auto` and `codes` can still select codes.
+    A raw task is answered in free text, whatever the value of `answers`, unless its labels are the letters of
+    answer options. In that case, `auto` and `codes` can still select codes.
 
     Raises UsageError for codes or words if there are several questions, or if a rationale follows the label.
     Raises UsageError for words if two labels begin with the same word.
@@ -69,7 +68,7 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
 
 
 def _check_words(task: Task) -> None:
-    """Raise UsageError for labels that begin with the same word: their first tokens cannot distinguish them."""
+    """Raise UsageError if two labels begin with the same word, because only the first token of an answer is used."""
     # Case is ignored, because models change the case of labels.
     first: dict[str, str] = {}
     for label in task.domain(task.spec.questions[0].field):
@@ -89,9 +88,7 @@ def _check_words(task: Task) -> None:
 
 
 def uses_codes(task: Task) -> bool:
-    """Return whether `--answers auto` selects codes for a task, provided that the model returns their
-    probabilities.
-    """
+    """Return whether `--answers auto` selects codes for a task if the model returns label probabilities."""
     if task.spec.raw:
         return task.spec.letters
     return task.one_choice or (task.reasons_first and "rationale" in task.overrides)

@@ -79,12 +79,14 @@ async def open_patiently(
     opened: Opened | None = None,
     store: Store | None = None,
 ) -> Plan:
-    """Open a provider. Return the plan with the cost of the start-up probes, which counts against its limits.
+    """Open a provider. Return the plan with the cost of the start-up probes added to it.
+
+    This cost counts against the plan's limits.
 
     `price` is the price of the provider's model (None: the price of the plan's model). `opened` is updated
     after each probe. `store` is the study that may have facts about the server. Temporary failures are
-    retried by the plan's policy, but the call does not wait for a server that accepts no connection. Raises
-    LimitReached if a limit is too low for the probes, and the errors of `Provider.open`.
+    retried by the plan's policy, but the function does not wait for a server that accepts no connection.
+    Raises LimitReached if a limit is too low for the probes, and the errors of `Provider.open`.
     """
     opened = opened or Opened()
     if isinstance(provider, Probing):

@@ -50,13 +50,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """The result of one probe: how many units get a different label after the change.
+    """The result of one probe: how many units flip, that is, get a different label after the change.
 
-    `rate` is the share of these units, and `flips` is their number. With empty passages, a unit counts if its
-    label differs from `nothing`, the correct label. `towards` is the number of these units that get the label
-    requested by an injected instruction or, with empty passages, keep the label that they had with the
-    passage. `lost` is the number of units with a label before the change and no label after it. `why` is the
-    reason why the probe was not run, if so.
+    `flips` is the number of units that flip, and `rate` is their share. With empty passages, a unit flips if
+    its label differs from `nothing`, the correct label. `towards` is the number of flips to the label that an
+    injected instruction requests. With empty passages, it is the number of flips in which the unit keeps its
+    original label. `lost` is the number of units that lose their label. If the probe was not run, `why` is
+    the reason.
     """
 
     probe: str

@@ -91,8 +91,9 @@ def boilerplate(item: Item, setting: ProbeSetting) -> Item | None:
 
 
 def paraphrase(item: Item, setting: ProbeSetting) -> Item | None:
-    """Reword the claim or question: use the paraphrase given for it or, if there is none, put the same text
-    into a frame sentence.
+    """Replace the claim or question with its given paraphrase.
+
+    If there is none, put an introduction such as "The question is this:" before the text.
     """
     given = setting.paraphrases
     if item.claim and "claim" in setting.inputs:

@@ -5,9 +5,9 @@ If the user sets a concurrency, it is the initial and the largest limit. Otherwi
 concurrency that the server at this address last sustained or, if the study has none, at `START`. Good replies
 then raise the limit step by step, up to `MOST`. Only four observations slow down the calls:
 
-- The vendors' rate headers: no call is sent before the time in the headers. (Retry-After applies only to the
-  refused call, see `judge.runner.calls`. When it delayed all calls, a server that allowed 10 calls per second
-  received only 2.)
+- The vendors' rate headers: no call is sent before the time in the headers. Retry-After delays only the
+  refused call (see `judge.runner.calls`). If it delayed all calls, a server that allows 10 calls per second
+  would receive only 2.
 - Refusals (429, 503) of more than 15 % of the calls: calls are spaced evenly (`judge.runner.spacing`).
 - Time-outs while the other calls are slow too: the limit falls to the number of calls that the server answers
   in half a time-out.
@@ -134,8 +134,9 @@ class RateController:
         self.cuts += self.spacing.record_refusal(now, sent_at)
 
     def record_timeout(self, now: float, sent_at: float) -> bool:
-        """Lower the limit if a call timed out because the server has too many calls. Return whether the limit
-        was the reason for the time-out.
+        """Record a time-out, and lower the limit if the time-out shows that the server has too many calls.
+
+        Return whether the limit was the reason for the time-out.
         """
         # The call was sent before the last reduction, which was a reaction to the same overload.
         if sent_at <= self._cut_at:

@@ -54,7 +54,7 @@ class Sampling:
 
 
 class Asker:
-    """Turns units into requests and replies into labels, for one task, model and sampling.
+    """Turns units into requests and replies into labels, for one task, one model and one set of sampling settings.
 
     With several label orders, each unit needs one request for each order: `request` makes the first request,
     `build_reordered` makes the others, and `average` combines their answers into one label.
@@ -159,7 +159,7 @@ class Asker:
         return _View(renderer, prefix, hashing)
 
     def _find_view(self, request: Request) -> _View:
-        """Return the renderer and hashing (view) for the label order that a request shows."""
+        """Return the view for the label order that a request shows."""
         if len(self._views) == 1:
             return self._views[0]
         prefix = request.messages[: request.prefix]
@@ -234,11 +234,11 @@ class Asker:
         ]
 
     def for_one_order(self, parsed: Parsed, number: int) -> Parsed:
-        """Return the result to store for one of several label orders: the probabilities as its reason, and no
-        label.
+        """Return the result to store for one of several label orders.
 
-        `number` is the number of the order, counting from 1. If a reply has no probabilities, the unit gets
-        no label, because no average can be computed.
+        The result has no label, and its `reason` contains the probabilities. `number` is the number of the
+        order, counting from 1. If a reply has no probabilities, the unit gets no label, because no average
+        can be computed.
         """
         if parsed.status is not Status.OK:
             return parsed
@@ -317,7 +317,10 @@ class Asker:
         return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
     def _choice(self, reply: Reply, view: _View, letters: str | None = None) -> Parsed:
-        """Parse one choice. `letters` contains the unit's options if the labels are the letters of options."""
+        """Parse a reply to a single-choice question.
+
+        If the labels are the letters of answer options, `letters` contains the letters of this unit's options.
+        """
         codes, labels = view.renderer.codes or "", view.renderer.labels
         if letters is not None:
             codes, labels = letters, list(letters)
@@ -350,7 +353,9 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """One label order: its renderer, the constant part of its prompts as JSON, and the hashing of its requests."""
+    """One label order: its renderer, the constant part of its prompts as JSON, and the function that hashes its
+    requests.
+    """
 
     renderer: Renderer | PairRenderer | RawRenderer
     prefix: str

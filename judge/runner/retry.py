@@ -14,7 +14,7 @@ CHANCE = 1e-7
 class Patience:
     """The retry policy. Times are in seconds, and the first call is the first try.
 
-    The wait after try n is drawn at random between half of `base * 2**(n - 1)` and all of it, at most
+    The wait after try n is a random part, between half and all, of the smaller of `base * 2**(n - 1)` and
     `longest`. The wait is never shorter than the server's Retry-After. The maximum number of tries is larger
     for refused calls, because the rate controller already spaces these calls. They are retried for at least
     `refused_for`, because many limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run
@@ -46,7 +46,7 @@ class Patience:
 
         `elapsed` is the time in seconds since the first try.
 
-        `flow` is the time in seconds in which the server gave its last few answers to other calls. A refused
+        `flow` is the time in seconds that the server took for its last few answers to other calls. A refused
         call waits at most that long. A call whose connection was lost waits at most the longer of `flow` and
         `base`.
 

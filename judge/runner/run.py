@@ -107,8 +107,8 @@ async def _begin(
 ) -> RunReport:
     """Start the run in the study, make its calls, and close it.
 
-    `selected` contains the number of selected units, the number of units left out, and whether the units are
-    counted later.
+    `selected` contains the number of selected units, the number of units left out, and True if the units still
+    have to be counted.
     """
     units, left_out, late = selected
     facts = dict(provider.describe())
@@ -308,8 +308,9 @@ class _Run:
             self.watch(self.live)
 
     def _keep_learnt(self) -> None:
-        """Store new facts about the server, such as a refused parameter, at once. They are then not lost if
-        the process is killed.
+        """Immediately store new facts about the server, such as a refused parameter.
+
+        These facts are then kept even if the process is killed.
         """
         facts = dict(self.provider.describe())
         if facts == self.facts:
