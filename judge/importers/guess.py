@@ -1,7 +1,8 @@
 """Guess the meaning of a user's columns from common column names.
 
-A table is recognised if it has a question, and contexts or an answer (see `judge.importers.roles`). Only the
-names in ROLES are recognised. All other names only serve as suggestions to the user.
+A table is recognised if it has a question column, and a column with contexts or an answer (see
+`judge.importers.roles`). Only the names in ROLES are recognised. The other names in this module are only used
+for suggestions to the user.
 """
 
 import re
@@ -50,8 +51,7 @@ _NO_LABELS = frozenset(
 class MissingFields(BadInput):
     """Raised if no column provides a required field.
 
-    `maps` contains the --map options with which the import can be repeated. It includes the user's own maps
-    if they are valid.
+    `maps` contains the --map options to suggest for the next attempt, including the user's own valid maps.
     """
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
@@ -137,8 +137,8 @@ def _find_numbered_passages(names: Mapping[str, str], taken: Collection[str]) ->
 def _labels(names: Mapping[str, str]) -> str | None:
     """Return the most likely label column, or None.
 
-    A label column is listed in LABELS, or its name contains a label word (my_grade, label_ana) and no word
-    that suggests another meaning.
+    A column can be the label column if LABELS contains its name. It can also be the label column if its name
+    contains a label word (my_grade, label_ana), and no word that suggests another meaning.
     """
     parts = {key: set(key.split("_")) for key in names}
     near = [key for key, words in parts.items() if words & NAMED_LABELS and not words & _NO_LABELS]
@@ -161,7 +161,10 @@ def normalise_name(name: str) -> str:
 
 
 def are_ranking(name: str, values: Iterable[Any]) -> bool:
-    """Return whether a column called score contains a retriever's scores (12.7, 0.83), which are not labels."""
+    """Return whether the column is called score and contains a retriever's scores, which are not labels.
+
+    A retriever's scores are recognised by their decimals, as in 12.7 or 0.83.
+    """
     decimals = re.compile(r"-?(\d*\.\d+|\d+(?=e))(e[+-]?\d+)?")
     return normalise_name(name) == "score" and any(
         decimals.fullmatch(str(value).strip().lower()) for value in values
@@ -169,7 +172,7 @@ def are_ranking(name: str, values: Iterable[Any]) -> bool:
 
 
 def _field(label: str, is_claim: bool) -> str:
-    """Return the label field of a built-in task that a column of labels most likely corresponds to."""
+    """Return the field of a built-in task that a label column most likely contains."""
     if {"grade", "score", "rating"} & set(label.split("_")):
         return "relevance_grade"
     if {"stance", "support", "verdict"} & set(label.split("_")) or is_claim:

@@ -1,7 +1,7 @@
 """Import files, or rows in memory, into a study.
 
-Each file is imported in one transaction, but files that belong together share a transaction. All rows in
-memory are imported in one transaction. They may be table rows, which are treated like CSV rows with typed
+Each file is imported in its own transaction, except that files that belong together share one. All rows in
+memory share one transaction. Rows in memory may be table rows, which are treated like CSV rows with typed
 values, or objects, which are treated like objects in JSON Lines.
 """
 
@@ -64,10 +64,10 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """Return the options with the maps that a common table needs.
+    """Return the options, with maps added for the columns of a common table.
 
-    Maps from the user are kept. If the rows are not a common table, no map is added. Each added map is
-    reported to `options.note`.
+    A common table has columns that `judge.importers.roles` recognises. For other rows, no map is
+    added. Maps from the user are kept. Each added map is reported to `options.note`.
 
     `known` lists the (data set, system) pairs whose answers were already imported from a file with the same
     content. A renamed copy of a file therefore does not become another system.
@@ -133,7 +133,7 @@ def import_each(
 
 
 def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
-    """Return an empty list for skipped rows, and a callback for bad rows.
+    """Return a list for the errors of skipped rows, and a callback for the error of a bad row.
 
     If `skip_bad` is set, the callback appends each error to the list. Otherwise it raises the first error.
     """

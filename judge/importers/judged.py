@@ -153,8 +153,9 @@ class _Table:
         return columns
 
     def _cell_of(self, name: str, cell: Json) -> Json:
-        """Return the value in a cell. If the cell is an object with one value for each field, return only the
-        value for this field.
+        """Return the value of the field `name` in a cell.
+
+        A cell may contain one object with the values of all fields. Any other cell is returned unchanged.
         """
         several = self.columns[name] in EXPORTED and isinstance(cell, dict)
         return cell.get(name.partition(".")[0]) if several else cell
@@ -228,7 +229,7 @@ class _Table:
 
 
 class _Units:
-    """The units of one kind, keyed by all ids that a table may use for them."""
+    """The units of one kind, which can be found by any of the ids that a table may use for them."""
 
     def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
         self.kind, self.dataset = kind, dataset

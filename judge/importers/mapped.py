@@ -41,13 +41,13 @@ class RowReader:
     A row may have its passages under `passages`, as a list or a single object. The paths of `passages.*` are
     then relative to each passage, and unused keys are kept in the item's `meta`.
 
-    A row without `passages` is flat: it contains one passage. The paths of `passages.*` are then relative to
-    the row. Unused keys are kept in the passage's `meta`, because several flat rows may be merged into one
-    item.
+    A row without `passages` contains one passage and is called flat. The paths of `passages.*` are then
+    relative to the row. Several flat rows may be merged into one item, so unused keys are kept in the
+    passage's `meta`.
 
-    With `is_csv`, values are CSV cells, in which lists and objects are JSON text.
+    If `is_csv` is set, values are CSV cells, in which lists and objects are written as JSON.
 
-    In a common table (`Options.taken`, see `judge.importers.roles`), a row may also contain an answer. The
+    A row of a common table (`Options.taken`, see `judge.importers.roles`) may also contain an answer. The
     row's passages are then the context of this answer. If the row has no id, the item's id is a hash of its
     question and reference.
     """
@@ -211,8 +211,9 @@ class RowReader:
         *,
         knows_context: bool,
     ) -> None:
-        """Add to the item the parts that only a common table has: an answer with its context, scores, and an
-        id derived from the row.
+        """Add the answer with its context, the scores, and an id derived from the row to the item.
+
+        Only a row of a common table provides these parts.
         """
         get = level.getter(row)
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
@@ -264,11 +265,12 @@ class RowReader:
         self._answers += 1
 
     def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
-        """Raise MissingFields if the first row lacks fields. The error names all missing fields, and the maps
-        to pass.
+        """Raise MissingFields if a row lacks required fields.
 
-        With `all_rows`, `row` is the header of a table and stands for all rows. If no field is missing, but a
-        --map names a column that is not in the header, UsageError is raised.
+        The error names all missing fields, and the --map options that would provide them.
+
+        If `all_rows` is set, `row` is the header of a table, so all rows are checked at once. Then UsageError
+        is raised if no field is missing, but a --map names a column that is not in the header.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:
@@ -420,7 +422,10 @@ class RowReader:
 
 
 def _refuse_parts(maps: Mapping[str, str], further: Sequence[str]) -> None:
-    """Raise UsageError if several text columns are mapped, and other fields of a passage are mapped as well."""
+    """Raise UsageError if --map names several text columns and also another field of a passage.
+
+    Each text column is a separate passage, so it would be unclear which passage the other field belongs to.
+    """
     parts = [f for f in maps if f.startswith("passages.") and not f.startswith("passages.text")]
     if further and parts:
         columns = ", ".join(f"'{path}'" for path in (maps.get("passages.text"), *further) if path)

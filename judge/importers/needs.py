@@ -25,8 +25,9 @@ _SHOWN = {"top-": "top-1 or top-5"}
 
 
 def lacks_human_answers(dataset: str) -> str:
-    """Return a message that says which GaRAGe scores need human answers, and how to import the published
-    answers.
+    """Return a message about the GaRAGe scores that need human answers.
+
+    The message also says how to import the published answers.
     """
     return (
         f"'{dataset}' has no human answers, so eligibility has no baseline and attribution has no "
@@ -80,8 +81,9 @@ def _find_unowned_rankings(store: Store, dataset: str, systems: set[str]) -> lis
 
 
 def _name(paper: str, condition: str) -> str:
-    """Return the paper's name for a required condition. RAGuard's condition for outputs about single
-    documents is called oracle.
+    """Return the name that a paper uses for a condition.
+
+    RAGuard calls the condition of outputs about single documents oracle.
     """
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 

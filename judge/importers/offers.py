@@ -43,7 +43,7 @@ def suggest_maps(
     checked:
 
     - If they are a retriever's scores, the column is omitted.
-    - If they are grades, the column is mapped to the field with the same number of grades.
+    - If they are grades, the column is mapped to a label field that has these grades.
     - If the column's name only resembles that of a label column, the column is omitted unless all values are
       labels.
 
@@ -98,7 +98,10 @@ def _match_all(values: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def _match_label(value: str, known: Sequence[str]) -> str:
-    """Return the label that `value` most likely means, or all labels, joined with "|"."""
+    """Return the known label that `value` most likely means.
+
+    If it could mean several of them, return all known labels, joined with "|".
+    """
     # Spreadsheets and pandas write 3 as 3.0 if the column has empty cells.
     folded = re.sub(r"\.0+$", "", value.strip().lower().replace(" ", "_").replace("-", "_"))
     same = [label for label in known if label.lower().replace("-", "_") == folded]

@@ -90,9 +90,9 @@ def _suggest_field(name: str) -> str:
 
 
 def follow(value: Any, path: str) -> Any:
-    """Return the value at `path`, or MISSING.
+    """Return the value at `path`, or MISSING if there is none.
 
-    The whole path is tried as a key first, then the longest key at the start of the path. Keys with dots or
+    In an object, the longest key that `path` starts with is tried first, then shorter keys. Keys with dots or
     spaces therefore need no quoting. In a list, a part of the path is an index from 0. Text that contains
     JSON (in a CSV cell) is parsed.
     """

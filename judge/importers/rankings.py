@@ -74,7 +74,7 @@ def read_rankings(
 
 
 def _find_repeated_rank(entries: list[_Entry]) -> _Entry | None:
-    """Return the first entry whose rank is the same as that of an earlier entry, or None."""
+    """Return the first entry that has the same rank as an earlier entry, or None."""
     ranks: set[int] = set()
     for entry in entries:
         if entry[0] in ranks:

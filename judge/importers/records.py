@@ -41,9 +41,10 @@ _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Noting(dict[str, Any]):
-    """A dictionary for ijson to fill. An invalid key is recorded in `wrong` and raises no error.
+    """A dictionary that records an invalid key in `wrong` instead of raising an error.
 
-    If an exception is raised during parsing, ijson's C parser turns it into a SystemError.
+    ijson fills this dictionary. Its C parser would turn an exception that is raised during parsing into a
+    SystemError.
     """
 
     wrong: str | None = None
@@ -57,7 +58,7 @@ class Noting(dict[str, Any]):
 
 
 def refuse_noted(value: Any) -> None:
-    """Raise BadObject if an object in the value, at any depth, has recorded an error."""
+    """Raise BadObject if an object in the value, at any depth, has an invalid key (see `Noting`)."""
     left = [value]
     while left:
         part = left.pop()
@@ -381,8 +382,8 @@ def build_all(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -
 
 
 def build_each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Return an iterator with one row for each item that `build` returns for a record.
+    """Yield one row for each item that `build` makes from the records.
 
-    Errors are handled as in `build_all`.
+    `build` may return several items for a record. Errors are handled as in `build_all`.
     """
     return (Row(item, where) for item, where in build_all(records, build, bad))

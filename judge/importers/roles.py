@@ -1,8 +1,8 @@
 """Recognise the columns of common tables: question, contexts, answer, reference and system.
 
-Such tables come from RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face. Only names in
-`judge.importers.guess.ROLES` are recognised. Other names in that module are only suggested. Recognised
-columns are reported to the user. Ambiguous columns are an error.
+Such tables come from RAGAS, DeepEval, LangChain, LlamaIndex and Hugging Face. Only the column names in
+`judge.importers.guess.ROLES` are recognised. The other names in `judge.importers.guess` are only used for
+suggestions. Recognised columns are reported to the user. Ambiguous columns are an error.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from judge.types import Vote
 class RowLevel:
     """Looks up the values of an item or a passage in an object.
 
-    A field without a map is looked up under the key `prefix` + name. `shadow` contains the keys that the user
-    has mapped to another field; they are not looked up. `met` collects the mapped paths that were found.
+    If the user has not mapped a field, its key is `prefix` followed by the field's name. The keys in `shadow`
+    are not used in this way, because the user has mapped them to other fields. `met` collects the mapped
+    paths that were found.
     """
 
     def __init__(

@@ -22,11 +22,13 @@ If a row contains long lists, keys after them may be ignored.
 def recognise_format(paths: Sequence[Path]) -> str:
     """Return the format of these files.
 
-    It is the format whose `SIGNS` match the keys in the first rows. If none matches, it is csv or jsonl. An
-    importer's function `recognises` is tried first. If it accepts one file, all files have this format.
+    The format is determined in this order:
 
-    A file whose keys match only the `BESIDE` of an importer has no format of its own. It gets the importer's
-    format if another file matches the `SIGNS` of this importer.
+    - If an importer's function `recognises` accepts any of the files, all files have this importer's format.
+    - If the keys in a file's first row match the `SIGNS` of an importer, the file has this importer's format.
+    - If the keys match the `BESIDE` of an importer, and another file has this importer's format, both files
+      have it.
+    - Any other file is csv or jsonl.
 
     Raises UsageError if a path is not a file, or if the files have different formats.
     """

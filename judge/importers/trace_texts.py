@@ -1,4 +1,4 @@
-"""Extract the text from the inputs and outputs of spans, which may be chats, JSON or lists of parts."""
+"""Extract the text from a span's input or output, which may be a chat, JSON or a list of parts."""
 
 from __future__ import annotations
 

@@ -89,7 +89,10 @@ def scores_of(
     comment: Any,
     document: int | None = None,
 ) -> Iterator[TraceScore]:
-    """Yield the score if it has a value. A program's score comes from the judge `TOOL-SOURCE`."""
+    """Yield the score if it has a value.
+
+    A score from a program is attributed to a judge with the name `TOOL-SOURCE`.
+    """
     # A boolean score is a label, formatted as in JSON.
     value = json.dumps(value) if isinstance(value, bool) else value
     if not isinstance(value, str | int | float) or value == "":
@@ -102,7 +105,7 @@ def scores_of(
 
 
 def unknown(row: Mapping[str, Any], expected: str, field: str) -> BadInput:
-    """Return the error for a record that the format does not define."""
+    """Return the error for a record that does not have the expected format."""
     return BadInput(f"the record is not {expected}; its keys are: {', '.join(list(row)[:12])}", field=field)
 
 
@@ -115,7 +118,7 @@ def reader(
     """
 
     def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row per retrieval. Raises BadInput if the files contain no retrieval."""
+        """Yield one row for each retrieval. Raises BadInput if the files contain no retrieval."""
         fields.refuse_maps(name, options)
         yield from items(paths, _parts_of(paths, parse, bad), options, bad)
 
@@ -273,12 +276,12 @@ class _Trace:
             parent = self.spans[parent].parent
 
     def _find_answering_call(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
-        """Return the retrieval's ancestor from which the question is taken, and the model call that gives the
-        answer.
+        """Return the span that gives the question, and the model call that gives the answer.
 
-        The ancestor is the nearest one under which a model was called after the retrieval, and the call is
-        the last such call. If the trace has no model calls, the ancestor is the topmost one, and the call is
-        None.
+        The span is the nearest ancestor of the retrieval that contains a later model call. The answer is from
+        the last such call. If there is no such ancestor, the topmost ancestor gives the question, and the
+        answer is from the trace's last model call after the retrieval. The call is None if no model was
+        called after the retrieval.
         """
         # A model call before the retrieval, such as one that rewrites the question, cannot have used the
         # retrieved documents.

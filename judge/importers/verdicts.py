@@ -24,7 +24,7 @@ TASK = "verdict_document"
 
 
 class Verdicts:
-    """Separates a file's outputs about single documents from its answers, and checks the names of conditions.
+    """Separates the outputs about single documents in a file from the answers, and checks condition names.
 
     `paper` is the paper that defines the condition names. If it is None, the data set's format determines the
     paper. Names are not checked if the format does not belong to a paper.

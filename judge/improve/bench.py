@@ -86,8 +86,9 @@ class Bench:
         return [t for t in self.outcome.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
-        """Subtract from the limits the tokens, cost and time of a call to the model that rewrites
-        instructions.
+        """Subtract the tokens, cost and time of a call to the rewriter from the limits.
+
+        The rewriter is the model that rewrites instructions.
         """
         self.limits.pay(budget, seconds)
         self.outcome.spent.update(budget.usage)
@@ -95,7 +96,7 @@ class Bench:
     async def ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
         """Run a recipe on these units, and return the id of the run.
 
-        If `reserve` is True, the cost of the sealed test is reserved.
+        If `reserve` is True, the run leaves enough tokens and money for the sealed test.
         """
         plan = recipe.apply_to(self.base)
         self.flow.plan = self.limits.limit_plan(plan, self.runs.values(), reserve)
@@ -174,11 +175,13 @@ class Bench:
     def _fit(
         self, run: str, units: Sequence[str]
     ) -> tuple[RunTable, FloatArray, IntArray, Fit, Fitted] | None:
-        """Calibrate a run on the labels of these units only.
+        """Calibrate a run on the reference labels of only these units.
 
-        Return the table, probabilities and codes of the run, and the fit.
+        Return the run's table, the calibrated probabilities, the codes of the most probable labels, the fit,
+        and a description of the labels that were used.
 
-        Return None if the run has no probabilities or too few labelled units.
+        Return None if the run has no probabilities, or if too few units or fewer than two questions can be
+        used.
         """
         table = derive.read_runs(self.store, [run], self.field)
         labels = table.labels(self.field)
@@ -229,7 +232,10 @@ class Bench:
 
 
 class SearchLimits:
-    """Token, cost (US dollars) and time limits for a search, with a reserve for testing two judges on the sealed test."""
+    """The limits of a search on tokens, cost (US dollars) and time.
+
+    A part of the tokens and the cost is reserved for testing two judges on the sealed test.
+    """
 
     def __init__(self, flow: Flow, n_test: int) -> None:
         self._flow, self._n_test = flow, n_test

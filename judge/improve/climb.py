@@ -105,8 +105,9 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
 
 
 def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-    """Return learning units on which the run and the reference disagree. Each has the lead's reason for the
-    final label, if there is one.
+    """Return learning units on which the run and the reference disagree, at most one per question.
+
+    Each unit has the lead annotator's reason for the final label, if there is one.
     """
     conn = bench.store.conn
     labels = relation.values(conn, run, bench.field)

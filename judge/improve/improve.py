@@ -113,9 +113,11 @@ async def prove(bench: Bench, winner: Recipe) -> None:
 
 
 def _count_needed_units(bench: Bench, proof: Contest) -> int | None:
-    """Return how many labelled test units are needed to detect this difference with a probability of 80 %.
+    """Return how many labelled test units are needed to detect the observed difference.
 
-    It is assumed that the sealed test is used once more, at the next, stricter significance level.
+    The difference should be detected with a probability of 80 % when the sealed test is used once more. That
+    use has a stricter significance level. Return None if no positive difference was observed or if it cannot
+    be computed.
     """
     observed = bench.outcome.difference
     if (

@@ -83,13 +83,13 @@ def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
 
 
 def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """Return the inputs that the prompt of the task shows for each of these units."""
+    """Return, for each of these units, the inputs that the task's prompt shows."""
     selection.select(store, task, select(store, units))
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 
 
 def draw_balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """Return `each` units per label, with alternating labels and at most one unit per question.
+    """Return `each` examples per label, with alternating labels and at most one example per question.
 
     The result is empty if there are too few learning units, or if there would be too many examples.
     """

@@ -1,4 +1,8 @@
-"""The result of a search: the agreement among people and with the judge, the candidates, and the result on the sealed test."""
+"""The result of a search.
+
+It contains the agreement of people with each other and with the judge, the candidates, and the result on the
+sealed test.
+"""
 
 import re
 from collections import Counter
@@ -22,9 +26,10 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class People:
-    """The agreement of people with each other (`people`) and with the judge (`judge`), outside the sealed test.
+    """The agreement of people with each other (`people`) and with the judge (`judge`).
 
-    `pairs` contains the pairs of labels that people confuse, and `notes` contains the lead's notes.
+    Both are measured outside the sealed test. `pairs` lists the pairs of labels that people confuse, with
+    their frequency. `notes` contains the lead annotator's notes.
     """
 
     judge: float
@@ -41,9 +46,10 @@ class People:
 
 
 def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> People | None:
-    """Return the agreement of people with each other and with the judge, on the questions outside the sealed test.
+    """Return how well people agree with each other and with the judge, outside the sealed test.
 
-    Return None if fewer than two people have labelled these questions.
+    Return None if fewer than two people have labelled these questions, or if the agreement cannot be
+    computed.
     """
     panel = read_panel(store, Scope(field, task.name, runs=(run,)), distributions=False)
     panel = panel.select(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
@@ -120,8 +126,8 @@ def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
 class Tried:
     """A candidate and its score on `n_questions` tuning questions.
 
-    `score` is kappa times the share of labelled units. `kappa` is None if it is undefined. `tokens` is the number of tokens per
-    unit, or None if it is unknown.
+    `score` is kappa multiplied by `coverage`, the share of units that the candidate labelled. `kappa` is None
+    if it is undefined. `tokens` is the number of tokens per unit, or None if it is unknown.
     """
 
     rung: str

@@ -46,7 +46,11 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Rewriter:
-    """The model that rewrites instructions: its open provider, its price (None: unknown), and the cost of opening the provider."""
+    """The model that rewrites instructions.
+
+    `provider` has been opened, and `opened` contains the cost of opening it. `price` is None if it is
+    unknown.
+    """
 
     model: str
     provider: Provider

@@ -1,5 +1,6 @@
-"""Provider batches: a run's requests are written to files and uploaded once, and their results are read into
-the same run.
+"""Provider batches: upload a run's requests in files, and store the results in the same run.
+
+The functions, in the order in which they are called:
 
     write.write_job         writes the pending units as JSONL files, and reserves the units
     post.submit             posts each file, after storing that it will be posted

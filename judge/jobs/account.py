@@ -118,7 +118,10 @@ class BatchService(ABC):
 
     @abstractmethod
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the batches created since `since` that have this mark, or whose mark cannot be seen."""
+        """Yield the batches that were created since `since` and have this mark.
+
+        If the vendor does not show marks, yield all batches that were created since then.
+        """
 
     @abstractmethod
     def state(self, batch_id: str) -> BatchState:
@@ -132,8 +135,10 @@ class BatchService(ABC):
         """Write one result file. The file is empty if there are no results."""
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """Yield the custom ids in the results of an ended batch. Yield nothing for a vendor that stores our
-        mark with each batch.
+        """Yield the custom ids in the results of an ended batch.
+
+        Yield nothing if the vendor stores our mark with each batch, because the mark then identifies the
+        batch.
         """
         return iter(())
 

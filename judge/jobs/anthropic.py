@@ -119,8 +119,10 @@ def _build_body(path: Path) -> Iterator[bytes]:
 
 
 def _time(value: Json) -> datetime:
-    """Parse a time. An invalid time is replaced with the current time, so that the list of batches is still
-    read to its end.
+    """Parse a time. An invalid time is replaced with the current time.
+
+    The list of batches, which is read until a batch is too old, is therefore not cut short by an invalid
+    time.
     """
     try:
         parsed = datetime.fromisoformat(value)

@@ -58,7 +58,7 @@ def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> Bat
 def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
     """Request the state of the batches, and record which batches have ended. Raises ProviderError.
 
-    If the vendor has refused a whole batch, its units are released at once.
+    If the vendor has refused a whole batch, its units are released immediately.
     """
     polled = {
         file.part: _poll(store, job, file, service)
@@ -197,9 +197,9 @@ def cancel(
 ) -> tuple[int, int, list[str]]:
     """Stop a job: release the units of files that were not uploaded, and ask the vendor to stop the batches.
 
-    A stopped batch still has results. `release` releases all units at once, regardless of the results of
-    their batches. Returns the number of released units, the number of batches that the vendor was asked to
-    stop, and remarks. Raises ProviderError.
+    A stopped batch still has results. If `release` is True, all units are released immediately, even if their
+    batches may have results. Returns the number of released units, the number of batches that the vendor was
+    asked to stop, and remarks. Raises ProviderError.
     """
     units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):

@@ -40,8 +40,9 @@ class BatchReader(Protocol):
 class ResultLine:
     """The result of one request: a reply, or the reason why there is none.
 
-    `unasked`: the request was not processed (it expired or was cancelled, or the server was busy) and may be
-    sent again. `paid`: the cost is unknown and may be the maximum.
+    `unasked` is True if the request was not processed, because it expired, it was cancelled, or the server
+    was busy. Such a request may be sent again. `paid` is True if the call may have been billed although there
+    is no reply.
     """
 
     custom_id: str

@@ -16,8 +16,9 @@ class Offline(BaseProvider):
 
     `label_codes` is True if the answers will have probabilities.
 
-    `--option mask=` must name the method that restricts answers to the labels, because there is no server to
-    test for it. Raises UsageError for `logit_bias`, which needs token ids from a server.
+    To restrict answers to the labels, the user must name a method with `--option mask=`, because there is no
+    server on which methods could be tried. Raises UsageError for the method `logit_bias`, which needs token
+    ids from a server.
     """
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:

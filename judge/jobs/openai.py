@@ -32,7 +32,7 @@ class OpenAIBatches(BatchService):
         super().__init__(base_url, sends_key, openai, openai.OpenAI, openai.OpenAIError)
 
     def upload(self, path: Path, name: str) -> str:
-        """Upload the file. Return its id."""
+        """Upload a request file. Return the id that the server gave it."""
         with path.open("rb") as file:
             response = self.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
@@ -119,7 +119,7 @@ def _seconds(value: Json) -> float:
 
 
 def _explain_refusal(errors: Json) -> str:
-    """Return the first three reasons why the vendor refused a whole file."""
+    """Return up to three reasons why the vendor refused a request file."""
     rows = errors.get("data") if isinstance(errors, dict) else None
     reasons = [
         str(row.get("message")) + (f" (line {row['line']})" if row.get("line") is not None else "")

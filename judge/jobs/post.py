@@ -35,11 +35,11 @@ PEEKED = 100
 
 @dataclass(slots=True)
 class PostReport:
-    """The files of a job for which it is unknown whether they were posted.
+    """The files of a job that may or may not have been posted.
 
-    `unsure` has a description of each of these files. `undecided` describes a file whose batch is not in the
-    vendor's list, so that it may never be known whether the file was posted. It is None if there is no such
-    file.
+    `unsure` contains a description of each of these files. `undecided` describes one whose batch was not
+    found in the vendor's list. For such a file, it may never be known whether it was posted. `undecided` is
+    None if there is no such file.
     """
 
     unsure: list[str] = field(default_factory=list)
@@ -69,9 +69,9 @@ def submit(store: Store, job: Job, service: BatchService) -> PostReport:
 
 
 def _withdraw(store: Store, file: JobFile) -> None:
-    """Cancel a file that has not been posted if some of its lines have been released or answered by another request.
+    """Cancel an unposted file, and release its units so that another file can include them.
 
-    The file's other units are released, so that another file can include them.
+    A file is cancelled if some of its requests have been released or answered by another request.
     """
     with store.transaction() as conn:
         jobs.release(conn, file.job_id, "not posted", file.part)

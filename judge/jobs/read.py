@@ -50,9 +50,10 @@ class JobTally:
     - `free` counts answers that were not restricted to the labels, although the run requires this.
     - `known` counts lines that had been read before.
     - `late` counts answers for units that have a newer attempt.
-    - `unasked` counts requests that the vendor did not process, by reason. `released` counts their units.
-    - `unknown` lists the first lines that belong to another job, and `odd` the first lines that are not
-      results. `named` counts all of these lines.
+    - `unasked` counts the requests that the vendor did not process, by reason. `released` counts the units of
+      these requests.
+    - `unknown` contains the first lines that belong to another job. `odd` contains the first lines that are
+      not results. `named` has the total number of lines of both sorts.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -210,8 +211,10 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """Yield an entry for each unit whose request has this line as its result. Only the first entry has
-        the cost of the request.
+        """Yield an entry for each unit that this result answers.
+
+        Several units share a result if their requests are equal. Only the first entry has the cost of the
+        request. Units with a newer attempt are skipped.
         """
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
@@ -264,7 +267,7 @@ class _Facts(base.BaseProvider):
 
 
 def asker_of(store: Store, job: Job) -> Asker:
-    """Return an asker with the settings of the job's run. It is used to parse the replies."""
+    """Return an `Asker` with the settings of the job's run, which parses the replies."""
     stored_run = find_named_run(store, job.run_id)
     options = json.loads(stored_run["options"])
     task = read_stored_task(store, stored_run["task"]).thinking(options.get("rationale"))

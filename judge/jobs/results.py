@@ -84,8 +84,9 @@ def answers_in(vendor: str, path: Path) -> int:
 
 
 def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
-    """Return whether the vendor counts the line as answered. OpenAI counts all lines of its output file, and
-    Anthropic counts some lines of its results.
+    """Return whether the vendor counts the line as an answer.
+
+    OpenAI counts all lines of its output file. Anthropic counts only the results of the type `succeeded`.
     """
     if vendor != "anthropic":
         return True

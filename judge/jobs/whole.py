@@ -47,9 +47,9 @@ def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) 
 
     The caller must hold the run's lock and have opened the provider.
 
-    This is not a coroutine, so that Ctrl-C interrupts the waiting at once. If an error ended the run early,
-    the report contains the error, and batches that were already posted continue at the vendor. Raises
-    UsageError for plans that batches do not support.
+    This is not a coroutine, so that Ctrl-C interrupts the waiting immediately. If an error ends the run
+    early, the report contains the error, and the vendor still processes batches that were already posted.
+    Raises UsageError for plans that batches do not support.
     """
     with _handle_sigterm():
         report = _Batched(store, plan, provider, waiting).go()
@@ -191,8 +191,9 @@ class _Batched:
         return True
 
     def _exceeds_limits(self, report: RunReport, open_jobs: list[Job]) -> bool:
-        """Return whether unposted jobs from an earlier command could exceed the limits of this command. In
-        that case, none of these jobs is posted.
+        """Return whether jobs that an earlier command did not post could exceed the limits of this command.
+
+        In that case, none of these jobs is posted, and the report says why.
         """
         unposted = [
             j
@@ -248,10 +249,10 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether all unread files have been undecided for longer than `--patience`.
+        """Return whether the run is only waiting for files that may never have been posted.
 
-        A file is unread if its results have not been read, and undecided if it is unknown whether it was
-        posted.
+        This is the case if, for every file whose results have not been read, it has been unknown for longer
+        than `--patience` whether the file was posted.
         """
         unread = [
             file

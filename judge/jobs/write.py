@@ -39,11 +39,12 @@ AT_ONCE = 1000
 
 @dataclass(slots=True)
 class Written:
-    """The files and counts of a job: `lines` requests for `n_units` units. Units with equal requests share a line.
+    """The result of writing a job: its files and counts.
 
-    `job` is None if nothing was written. `reused` units were answered by identical requests in the study, and
-    `waiting` units are reserved by other jobs. `units` is the number of selected units times the number of
-    repeats.
+    The files contain `lines` requests for `n_units` units. Units with equal requests share a line. `reused`
+    counts units that were answered by an identical request in the study, and `waiting` counts units that
+    other jobs have reserved. `units` is the number of selected units times the number of repeats. `job` is
+    None if nothing was written.
     """
 
     run_id: str
@@ -69,11 +70,12 @@ def write_job(
     *,
     not_again: Sequence[str] = (),
 ) -> Written:
-    """Write the plan's pending requests for an open provider, within the plan's token and cost limits.
+    """Write the plan's pending requests to files, within the plan's token and cost limits.
 
-    `folder` must not exist yet (default: beside the study). `not_again` names jobs: a request that one of
-    them has answered is not written again, even if the answer has no label. The caller must hold the run's
-    lock. Raises UsageError for plans with several calls for each unit.
+    The provider must be open, and the caller must hold the run's lock. `folder` must not exist yet; the
+    default is a folder next to the study. `not_again` lists jobs. If one of these jobs has answered a
+    request, the request is not written again, even if the answer has no label. Raises UsageError for plans
+    that batches do not support.
     """
     vendor = (plan.asked_as or plan.model).partition("/")[0]
     reader = reader_of(provider)
@@ -126,7 +128,10 @@ def write_job(
 
 
 def _check(plan: Plan, settled: Settled) -> None:
-    """Raise UsageError for plans in which a unit takes several calls."""
+    """Raise UsageError if batches do not support the plan.
+
+    Batches support neither several calls per unit nor rationales whose quotes must be checked.
+    """
     if plan.sampling.orders > 1:
         raise UsageError(
             "--label-order K takes several calls per unit, which batches do not support; omit it"

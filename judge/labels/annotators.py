@@ -63,8 +63,8 @@ def _find(
 ) -> str:
     """Return the id of the only run that `name` refers to.
 
-    `comparable` lists the runs that have the field with the same labels. `made` lists those of them that a
-    user started.
+    `comparable` lists the runs whose tasks define the field with the same labels. `made` lists only those
+    comparable runs that were started by a user.
     """
     if name == "last" and made:
         return made[-1]

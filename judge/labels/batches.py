@@ -42,10 +42,12 @@ def asking(store: Store, field: str) -> list[tuple[str, str]]:
 
 
 def read_sampled_units(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the units that a batch sampled from the whole study. If `name` is None, return those of all
-    batches with the field.
+    """Return the units that a batch drew as a sample of the whole study.
 
-    Batches that were created after the first queue are ignored, because they are not random samples.
+    If `name` is None, return the sampled units of all batches with the field.
+
+    Batches that were created after the first queue are ignored. A queue requests selected units, so later
+    batches are not random samples.
     """
     units: set[str] = set()
     for batch, purpose in asking(store, field):
@@ -89,7 +91,7 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store, for each batch, which judges share one significance level on its units.
+    """Store, for each batch, the judges that are tested on its units at one common significance level.
 
     These are the judges that labelled at least half of the units or, if there are none, all judges that
     labelled any of the units.
@@ -144,8 +146,8 @@ class SampleDesign:
 def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
     """Return which of these labelled units can be treated as a random sample of the whole study.
 
-    If it is not recorded how the units were chosen, all of them are returned. This is always the case for
-    gold labels (`people` is False).
+    All of the units are returned if the study does not record how they were chosen. This is always the case
+    for gold labels (`people` is False).
     """
     # Gold labels come with the data, and nothing records why these units have them.
     if not people:

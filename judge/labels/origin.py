@@ -1,4 +1,7 @@
-"""Describe the origin of a run's labels, and check whether the labels used to fit the run have changed."""
+"""Describe the origin of a run's labels.
+
+If a run was fitted on reference labels, also find out whether these labels have changed since.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,7 +25,7 @@ def describe_origin(store: Store, run_id: str) -> str | None:
 
 
 def _has_changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
-    """Return whether any of the labels used in the fit have since been removed or changed."""
+    """Return whether any of the reference labels that the run was fitted on have been removed or changed."""
     task, fitted = read_stored_task(store, _task(store, run_id)), made["fitted"]
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:

@@ -1,7 +1,8 @@
-"""The table from which all statistics are computed: the labels for one field, their annotators, and derived columns.
+"""The table of labels from which all statistics are computed.
 
-All commands that measure agreement use this module. They therefore use the same units: those that all compared
-annotators were asked to label.
+The table contains the labels for one field, and columns that are computed from them, such as the majority.
+All commands that measure agreement use this module. They therefore use the same units: those that all
+compared annotators were asked to label.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ MOST_LABELS = 200
 class Derived:
     """A column that is computed from other columns. Its name differs from every annotator's name.
 
-    - The column `majority` has the majority of the human labels. `n_tied` is the number of units without a
+    - The column `majority` contains the majority of the human labels. `n_tied` counts the units that have no
       majority because of a tie.
-    - The column `decided` has the lead's decision for `n_ruled` units, and the label on which at least two
-      people agree for `n_agreed` other units.
+    - The column `decided` contains the lead annotator's decisions (on `n_ruled` units). On `n_agreed` other
+      units, it contains the label that all people assigned, if there were at least two.
 
     `requested` marks the units that should have a label. If one of their labels is missing, the coverage is
     lower.
@@ -56,9 +57,9 @@ class Derived:
 class Panel:
     """The labels for one field: `ratings` is the table, and `kinds` maps each annotator to their kind.
 
-    `requested[u, a]` is true if annotator a should have labelled unit u, so that a missing label lowers the
-    coverage. It is true for a judgement without a label (unparsed, refused ...), and false for a unit that
-    the annotator was never asked to label. `source` is the file, for error messages.
+    `requested[u, a]` is true if annotator a should have labelled unit u. A missing label on such a unit
+    lowers the coverage. The value is also true if a judge's reply gave no label (unparsed, refused ...).
+    `source` is the file, for error messages.
 
     A panel that was read from a study also has:
 
@@ -66,12 +67,11 @@ class Panel:
     - `shown`: the name of each run in the table, by run id
     - `distributions[name][u, k]`: the probability of `domain[k]`, or nan if it is not stored
     - `outside[name]`: the number of labels outside the domain, by label; they are not used in any measure
-    - `inside`: the units that a batch drew; judges keep their labels on other units, which are needed to
-      correct estimates with human labels
+    - `inside`: a mask of the units that a batch drew; judges keep their labels on other units, which are
+      needed to correct estimates with human labels
     - `weights`: the design weight of each unit; empty if all weights are equal
     - `layers[annotator]`: the number of labels that are not used because they may not be blind, by layer
-    - `looks[judge]`: the last logged use of the sealed test for the judge, if the table has units of that
-      test
+    - `looks[judge]`: the judge's last logged use of the sealed test, if the table has units of that test
     """
 
     field: str
@@ -104,7 +104,7 @@ class Panel:
 
     @property
     def are_scores(self) -> bool:
-        """Whether there are too many distinct numbers to compute measures that count labels."""
+        """Whether the labels are numbers with too many distinct values to be treated as classes."""
         return self.numeric and len(self.domain) > MOST_LABELS
 
     def select_kinds(self, *kinds: str) -> list[str]:
@@ -165,9 +165,10 @@ class Panel:
 
     @cached_property
     def decided(self) -> Derived | None:
-        """The lead's decision or, if there is none, the label on which two or more people agree.
+        """The lead annotator's decision or, if there is none, the label that all people assigned.
 
-        None if people agree on no unit except those that the lead decided.
+        A label that all people assigned is only used if at least two people labelled the unit. The column is
+        None if there is no such unit without a decision.
         """
         if len(self.people) < 2 or self.numeric:
             return None
@@ -232,7 +233,10 @@ class Panel:
         return labelled
 
     def lacks_labels(self, judge: str) -> bool:
-        """Return whether the judge labelled none of the units that other annotators labelled."""
+        """Return whether this judge labelled none of the units that have labels from people or references.
+
+        The result is False if there are no such units.
+        """
         return bool(self.by_others.any()) and not bool(
             (self.ratings.column(judge)[self.by_others] != MISSING).any()
         )
@@ -248,7 +252,10 @@ class Panel:
 
     @cached_property
     def _count_labelled_by_others(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
-        """The units that annotators other than judges labelled or were asked to label."""
+        """The units that any annotator except the judges labelled or was asked to label.
+
+        The result is the table of these units, and a mask of the requested units for each column.
+        """
         # These units are few compared with those that judges label. Every pair with a person or gold is selected from
         # them.
         others = [mask for name, mask in self.asked_units.items() if name not in self.judges]
@@ -337,7 +344,7 @@ class Panel:
     def confidence(self, *names: str) -> float:
         """Return the confidence level for intervals on these annotators.
 
-        If the sealed test was used for one of them, the level is at least that of the test.
+        If a use of the sealed test is logged for an annotator, the level is at least that of this use.
         """
         # A sealed test was opened at the level of its look, and no interval on that judge may be narrower.
         looks = (self.looks[name].confidence for name in names if name in self.looks)
@@ -378,8 +385,9 @@ class Panel:
         return np.where(table.codes == MISSING, np.nan, values[table.codes])
 
     def class_agreement(self, names: Sequence[str], **options: Unpack[IntervalOptions]) -> list[Measure]:
-        """Compute the agreement for each label: how often one annotator assigns the label if another
-        annotator did.
+        """Compute the agreement for each label.
+
+        It says how often an annotator assigns the label to units to which another annotator assigned it.
         """
         return stats.class_agreement(self.select_common(*names), field=self.field, **options)
 
@@ -399,8 +407,10 @@ class Panel:
     def select_judged(
         self, judge: str, reference: str | None, people: Sequence[str] | None = None
     ) -> Ratings:
-        """Return the units that the judge was asked to label and that another annotator labelled. A verdict is
-        based on these units.
+        """Return the units on which a verdict about the judge is based.
+
+        These are the units that the judge was asked to label, and that the reference or one of `people`
+        (default: all human annotators) labelled.
         """
         others = [*(self.people if people is None else people), *([reference] if reference else [])]
         labelled = (self.table.select(others).codes != MISSING).any(axis=1)
@@ -428,8 +438,9 @@ class Panel:
     def with_labels(
         self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
     ) -> list[str]:
-        """Return the judges that labelled at least one unit with a reference label. With `inside`, only these
-        units are considered.
+        """Return the judges that labelled at least one unit with a reference label.
+
+        If the mask `inside` is given, only the units in it are considered.
         """
         in_reference = self.labels_of(reference) != MISSING
         in_reference = in_reference if inside is None else in_reference & inside

@@ -90,11 +90,10 @@ def _units(n: int) -> str:
 
 
 class ReferenceLabels:
-    """The labels from one reference for all fields in a study. They are used for measures that combine
-    several fields.
+    """The reference labels for all fields in a study, for measures that combine several fields.
 
-    `word` is gold, decided, majority, or an annotator (for a judge, its run id). Each field has the same
-    labels that `resolve` selects for it, except if the word is `decided`. With `batch`, only the labels that
+    `word` is gold, decided, majority, or an annotator (for a judge, its run id). The labels for a field are
+    the same as those of `resolve`, except if the word is `decided`. If `batch` is given, only the labels that
     the batch's annotators assigned to its units are used.
     """
 

@@ -1,8 +1,10 @@
 """The SQL that reads the relation `labels`.
 
 The columns unit_id, field, annotator_id, layer and repeat identify a value. The other columns include its
-distribution, rationale and derived_from. Everything except self-consistency and revisions is computed on layer
-`first`, repeat 0.
+distribution, rationale and derived_from.
+
+The layer `first` contains the annotators' first, blind labels, and repeat 0 is the first of repeated labels.
+All statistics except self-consistency and revisions are computed on these labels.
 """
 
 import sqlite3
@@ -175,7 +177,7 @@ def read_judged_units(conn: sqlite3.Connection, run: str) -> set[str]:
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
-    """Return, for each judge, the number of these units with a label for the field from that judge."""
+    """Return, for each judge, how many of these units it has labelled for the field."""
     # Runs of `judge drift` repeat a judge's questions, and nobody can choose them as a judge.
     query = (
         f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
@@ -205,8 +207,9 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
 
 
 def newest_fields(conn: sqlite3.Connection) -> set[str]:
-    """Return the fields with a human, gold or adjudicated label on any of the 50 most recently imported
-    units.
+    """Return the fields that have labels on the 50 most recently imported units.
+
+    Judges' labels do not count.
     """
     # The advice after an import is about the units that it brought, not about older data.
     newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT 50"

@@ -32,11 +32,13 @@ from judge.types import AnnotatorKind
 class Scope:
     """The labels to read: the field, and optionally its task, the batch, the runs and the annotators.
 
-    `task` (`stance`, `stance.v2`) is needed only if the study's tasks define the field differently. Without
-    `runs`, all judge runs with this field are read. Without `annotators`, all human annotators are read. If
-    only `annotators` is given, only these are read, and they may include runs. A run is named by its model (or
-    `--as` name), its id, the start or end of the id, or `last`. `level` and `order` (the domain) replace the
-    level and domain that the task declares.
+    `task` (`stance`, `stance.v2`) is needed only if the study's tasks define the field differently.
+
+    Without `runs`, all judge runs with this field are read. Without `annotators`, all human annotators are
+    read. If only `annotators` is given, only these are read, and they may include runs. A run is named by its
+    model (or `--as` name), its id, the start or end of the id, or `last`.
+
+    `level` replaces the level of measurement that the task declares, and `order` replaces its list of labels.
     """
 
     field: str
@@ -96,12 +98,12 @@ def read_panel(
     usable label for the field are left out. A batch restricts the human labels to the batch's annotators and
     units, but does not restrict the judges' labels.
 
-    If human labels are also read, a run's labels on the task's sealed test are left out until a look at the
-    test is logged for that run. `opened=True` keeps these labels, for callers that log a look themselves or
-    mask the test.
+    If human labels are also read, a run's labels on the task's sealed test are left out until a use of the
+    test is logged for that run. If `opened` is True, these labels are kept. The caller must then log the use,
+    or leave out the units of the test.
 
-    `distributions=False` skips the distributions and saves a third of the time. With `text=True`, a text
-    field is also accepted. Its domain consists of the labels that occur.
+    If `distributions` is False, the distributions are not read, which saves a third of the time. If `text` is
+    True, a text field is also accepted; the labels that occur are its domain.
 
     Raises UsageError for unknown names, for a text field and for a field without labels. Raises BadInput if a
     label of a numeric field is not a number.
@@ -204,7 +206,7 @@ def _domain(scope: Scope, level: str, task: Task | None, values: set[str]) -> li
 
 
 def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
-    """Remove a run's labels on the sealed test unless a look has opened the test for that run.
+    """Remove a run's labels on the sealed test, unless a use of the test is logged for this run.
 
     Return the number of runs whose labels were removed.
     """

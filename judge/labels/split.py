@@ -54,7 +54,7 @@ class Split:
 
     @property
     def task_id(self) -> str:
-        """The id of the task, without its version."""
+        """The task's id without a version."""
         return self.drawn.task_id
 
     @cached_property
@@ -98,7 +98,7 @@ class Split:
         return dict(self.store.conn.execute("SELECT unit_id, question_id FROM units"))
 
     def units(self, part: str, look: Look | None = None) -> set[str]:
-        """Return the units in this part, whatever their kind.
+        """Return all units, of any kind, whose questions are in this part.
 
         Raises UsageError if the part is the sealed test and no look is given.
         """
@@ -169,13 +169,15 @@ def draw(
     *,
     keep: bool = True,
 ) -> Split:
-    """Split the questions that have units of the task into parts. With `keep`, store the split permanently.
+    """Split the task's questions into the parts learn, tune and test.
 
-    The split is stratified by the reference labels. `panel` is the panel of the task's field from
-    `judge.labels.scope.read_panel`. Questions without a label form a separate stratum. Questions with the
-    same text (question and claim, as far as the task shows them) are put into the same part. Raises
-    UsageError if the task has already been split, if there is no reference, or if there are fewer than 10
-    labelled questions.
+    If `keep` is True, the split is stored permanently. The split is stratified by the reference labels;
+    questions without a label form a separate stratum. `panel` contains the labels for the task's field (see
+    `judge.labels.scope.read_panel`). Questions with the same text (question and claim, as far as the task
+    shows them) are put into the same part.
+
+    Raises UsageError if the task has already been split, if there is no reference, or if there are fewer than
+    10 labelled questions.
     """
     if find(store, task) is not None:
         raise UsageError(
@@ -219,9 +221,9 @@ def draw(
 def _count_codes(
     split: Split, panel: Panel, name: str, group_of: Mapping[str, str], groups: Sequence[str]
 ) -> IntArray:
-    """Count how often each label occurs in each group of questions, in the column `name`.
+    """Count how often each label occurs in each group of questions.
 
-    The result is an array of groups x labels.
+    The labels are those in the column `name` of the panel. The result is an array of groups x labels.
     """
     table, codes, k = panel.table, panel.labels_of(name), len(panel.domain)
     place = {group: at for at, group in enumerate(groups)}
@@ -237,8 +239,8 @@ def _count_codes(
 def _strata(counts: IntArray) -> list[tuple[int, int]]:
     """Return the stratum of each group of questions.
 
-    A stratum is defined by the group's rarest label, and by its number of labels (in ranges between powers of
-    two).
+    A stratum is defined by the rarest label in the group, and by the number of binary digits in the group's
+    label count.
     """
     every = counts.sum(axis=0)
     # The rarest label comes first: it has the fewest questions, so chance would distribute it most unevenly over the
@@ -282,10 +284,10 @@ def content(split: Split, panel: Panel) -> list[Content]:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The difference in kappa that the next look at the test detects with a probability of 80 %, or None if no
-    test is possible.
+    """The smallest difference in kappa that the next look at the sealed test can detect.
 
-    `why` states how the spread of the difference was determined.
+    It is detected with a probability of 80 %. `difference` is None if no test is possible. `why` states how
+    the spread of the difference was determined.
     """
 
     difference: float | None

@@ -122,10 +122,11 @@ class UnitRows:
 def tabulate(
     columns: Sequence[StoredColumn], rows: UnitRows, domain: Sequence[str], name: str | None
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
-    """Return two arrays of units x columns, and the labels outside the domain for each column.
+    """Return the code of each label, whether each label was requested, and the labels outside the domain.
 
-    The first array has the code of each label in the domain, and the second states whether each label was
-    requested. `name` is the field's name if its labels are numbers, and None otherwise.
+    The codes and the requests are arrays of units x columns. The labels outside the domain are counted for
+    each column; they have no code and do not count as requested. `name` is the field's name if its labels are
+    numbers, and None otherwise.
     """
     code_of = {label: code for code, label in enumerate(domain)}
     codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)

@@ -28,11 +28,14 @@ WEIGHT = "weight"
 
 @dataclass(frozen=True)
 class Layout:
-    """The roles of a table's columns. A long table has `annotator` and `label`; a wide table has `annotators`.
+    """The roles of a table's columns.
 
-    `probabilities` is the column with a judge's label probabilities, as objects such as {"yes": 0.8, "no":
-    0.2}. In a long table they are on the judge's rows; in a wide table they belong to the only judge. Raises
-    UsageError if the columns do not fit together.
+    A long table has the columns `annotator` and `label`. A wide table has one column for each of the
+    `annotators`. The column `probabilities` contains a judge's label probabilities as objects, such as
+    {"yes": 0.8, "no": 0.2}. In a long table, they are on the judge's rows. In a wide table, they belong to
+    the only judge.
+
+    Raises UsageError if the roles are incomplete or contradictory.
     """
 
     unit: str
@@ -75,12 +78,16 @@ def read_table(
     order: Sequence[str] | None = None,
     judges: Sequence[str] = (),
 ) -> Panel:
-    """Read a table of labels. `order` lists the labels in order; it is required if the level is ordinal.
+    """Read a table of labels.
 
-    An annotator called `gold` or `adjudicated` is a reference. An empty cell is a missing label if it is in a
-    long table, or in a judge's column of a wide table. A person's empty cell in a wide table means that the
-    person was not asked. For rows that cannot be used, raises BadInput with the file and the line. Raises
-    UsageError for incompatible arguments.
+    `order` lists the labels in order, which is required if the level is ordinal. An annotator called `gold`
+    or `adjudicated` is a reference.
+
+    An empty cell is a missing label, with one exception: in a person's column of a wide table, it means that
+    the person was not asked.
+
+    Raises BadInput, with the file and the line, for a row that cannot be used. Raises UsageError for
+    incompatible arguments.
     """
     if level == "ordinal" and not order:
         raise UsageError("--level ordinal must list the labels in order, as in ordinal:LOW,...,HIGH")

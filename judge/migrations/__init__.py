@@ -57,7 +57,7 @@ def is_current(conn: sqlite3.Connection) -> bool:
 
 
 def unknown(conn: sqlite3.Connection) -> list[str]:
-    """Return the names of the migrations in the file that this version does not have.
+    """Return the names of the migrations in a study's file that this version of adjudge does not know.
 
     There are such migrations only if a newer version created the file.
     """

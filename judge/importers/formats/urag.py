@@ -1,17 +1,19 @@
 """URAG: multiple-choice questions with search results, split into a calibration set and a test set.
 
-This format is that of the data files in the repository of URAG (arXiv 2603.19281).
+The data files in the repository of URAG (arXiv 2603.19281) have this format.
 
-A file is an object {name, version, calibration: [...], test: [...]}. Each element of the two lists is a row
-{id, question, correct_answer, options: [letters], search_results: [...]}. The texts of the options ("A. ...")
-are part of the question.
+A file is an object {name, version, calibration: [...], test: [...]}. The two lists contain rows {id,
+question, correct_answer, options: [letters], search_results: [...]}. The options' texts ("A. ...") are at the
+end of the question.
 
-Each row becomes one item with the id `SPLIT-id`. The data set is the file's `name` or, if the file has no
-name, urag. The item's `question` is the text before the first option, `options` is {letter: text}, and
-`correct` is a letter. A search result is a string, or an object with its text under text, content, snippet or
-body. The id of a search result is the object's id or, if there is none, r1, r2, ... The item's meta has
-split, id, question (as in the file) and the row's other keys. Error messages number the rows separately in
-each split.
+Each row becomes one item with the id `SPLIT-id`. The data set is named after the file's `name` or, if there
+is none, urag. In the item, `question` is the text before the first option, `options` is {letter: text}, and
+`correct` is a letter. Its `meta` contains split, id, the question as in the file, and the row's other keys.
+
+A search result is either a string or an object with its text under text, content, snippet or body. Its id is
+the object's id or, if there is none, r1, r2, ...
+
+Row numbers in error messages start from 1 in each of the two lists.
 """
 
 import re
