@@ -125,7 +125,9 @@ class ModelServer:
         return not self._probing if self.is_down else self.rate.in_flight < self.rate.limit
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Return how many seconds to wait before sending a call with this many tokens, if a slot is free."""
+        """Return how many seconds to wait before sending a call with this many tokens. It is assumed that a
+        slot is free.
+        """
         return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
 
     def take(self, now: float, tokens: int = 0) -> Slot:
@@ -147,12 +149,12 @@ class ModelServer:
             self.rate.record_refusal(now, slot.at)
 
     def flow(self, now: float) -> float:
-        """Return the time since the oldest of the last FLOW answers, in seconds, or infinity if there are
+        """Return the time in seconds since the oldest of the last FLOW answers, or infinity if there are
         fewer answers.
 
-        The time is capped at the shortest time that FLOW successive answers took recently, or at LEAST_FLOW
-        if that is longer. At the end of a run, answers become rarer because the last units wait. Without the
-        cap, the last units would therefore wait even longer.
+        The time is capped, because answers become rarer at the end of a run, when only the last units are
+        waiting. Without the cap, these units would wait even longer. The cap is the shortest time that FLOW
+        successive answers took recently, but at least LEAST_FLOW.
         """
         if len(self._answers) < FLOW:
             return math.inf

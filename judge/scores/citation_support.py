@@ -81,15 +81,18 @@ def trec(
     """Return the support measures of TREC RAG (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5,
     none 0.
 
-    Each measure has one value per answer (one answer per topic) and is then averaged over answers, not pooled over citations:
+    Each measure has one value per answer (one answer per topic) and is then averaged over answers, not pooled
+    over citations:
 
     trec_support_precision  mean support from the answer's citations; an answer without citations has no value
-    trec_support_recall     mean support of the answer's sentences; a sentence without a citation has 0. Of several
-                            citations the `best` counts, or the `first` by position, as in TREC 2024, which judged only
-                            the first one: then precision is also computed over first citations
+    trec_support_recall     mean support of the answer's sentences; a sentence without a citation has 0
 
-    A missing or empty answer (`answered` False) has 0 in both measures. It is not left out, because that would
-    reward systems that give no answer.
+    If a sentence has several citations, `several` says which one counts for recall: the citation with the
+    `best` support, or the `first` by position. With `first`, precision is also computed over first citations
+    only, as in TREC 2024, where only the first citation was judged.
+
+    A missing or empty answer (`answered` False) has 0 in both measures. It is not left out, because that
+    would reward systems that give no answer.
     """
     if several not in ("best", "first"):
         raise BadInput(f"unknown rule '{several}'; available: best and first")

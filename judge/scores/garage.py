@@ -70,9 +70,9 @@ def factuality(
     F_i, and a note gives the number of such answers.
 
     An answer with an unlabelled sentence has no F_i, even if another sentence is not grounded; otherwise the
-    mean would be biased downwards. `factuality` has no value if E_i or F_i is missing. With `paired`, if F_i
-    or R_i is missing, both count as missing. `paired=False` is for incomplete labels: R_i still requires F_i,
-    but F_i does not require R_i.
+    mean would be biased downwards. `factuality` has no value if E_i or F_i is missing. If `paired` is true
+    and `relevant` is given, an answer needs both F_i and R_i; if one is missing, neither is used.
+    `paired=False` is for incomplete labels: R_i still requires F_i, but F_i does not require R_i.
 
     `unparsed="facts"` applies the rule of FACTS: a reply without a verdict counts as not grounded, and as
     eligible. `relevant_set` names the passages against which `relevant` was judged; it only appears in a

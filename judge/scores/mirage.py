@@ -117,13 +117,13 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         context_acceptability      #(o = 1, m = 1) / N
         context_insensitivity      #(b = 0, o = 0) / N
         context_misinterpretation  #(b = 1, o = 0) / N
-        total                      -NV + CA - CI - CM (the repository's)
+        total                      -NV + CA - CI - CM (as in MIRAGE's repository)
 
     Each question is in one cell, so the four shares add up to 1, and NV + CA is the oracle accuracy. If
-    base_f1, ... are given, the mean token F1 of each condition is also returned, for the same N questions. An
-    answer that the system refused or did not give, or that cannot be read, is wrong. `mixed_context` is
-    `fixed5` (the question's five chunks, table 3) or `retrieved:K` (a retriever's top k, table 1), and
-    appears in a note.
+    base_f1, ... are given, the mean token F1 of each condition is also returned, for the same N questions. A
+    question counts as wrong if the system refused to answer it, gave no answer, or gave an answer that cannot
+    be read. `mixed_context` is `fixed5` (the question's five chunks, table 3) or `retrieved:K` (a retriever's
+    top k, table 1), and appears in a note.
     """
     if not re.fullmatch(r"fixed5|retrieved:[1-9]\d*", mixed_context):
         raise BadInput(f"the mixed context must be fixed5 or retrieved:K, not '{mixed_context}'")
@@ -157,10 +157,11 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
 
 
 def score_alone(table: pd.DataFrame, condition: str) -> list[Score]:
-    """Return the accuracy and mean token F1 of one condition on its own questions. This is used if other
-    conditions have no outputs.
+    """Return the accuracy and mean token F1 of one condition, over all questions in `table`. Use this
+    function if the other conditions have no outputs.
 
-    table: unit_id, question_id, correct, status and f1. The measures have the same names as in `adaptability`.
+    table: unit_id, question_id, correct, status and f1. The measures have the same names as in
+    `adaptability`.
     """
     made = table.rename(columns={"correct": condition, "status": f"{condition}_status"})
     who = units(made, condition)

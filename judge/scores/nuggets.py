@@ -23,15 +23,15 @@ WEIGHTS = {
 
 
 def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
-    """Return the nugget measures, each with a strict form. Each answer (one per topic) has a value, and the
-    measure is the mean over topics.
+    """Return each nugget measure in two forms, lenient and strict. A measure is the mean over answers, one
+    per topic.
 
-    nugget_vital     mean support of the vital nuggets; a topic without any has no value
+    nugget_vital     mean support of the vital nuggets; a topic without vital nuggets has no value
     nugget_weighted  the same for all nuggets, where an okay nugget counts half as much as a vital one
     nugget_all       mean support of all nuggets
 
-    Support is 1 and partial support 0.5, or 0 in the strict form. A missing or empty answer has 0. An answer
-    has no value if any nugget that the measure counts has no label.
+    Support counts as 1. Partial support counts as 0.5, or as 0 in the strict form. A missing or empty answer
+    has 0. An answer has no value if any nugget that the measure counts has no label.
     """
     who = units(answers, "answers")
     importance = column(assignments, "importance", "assignments")

@@ -89,10 +89,10 @@ class _Shares:
         *,
         better: bool = True,
     ) -> Score:
-        """Return each answer's share of the parts that `hit` marks.
+        """Return the share of each answer's parts that `hit` marks.
 
-        If `among` is given, the share is computed over the parts that `among` marks, otherwise over all
-        parts. An answer has a value only if all its parts have the labels in `needed`.
+        If `among` is given, the share is computed only over the parts that `among` marks. An answer has a
+        value only if all its parts have the labels in `needed`.
         """
         known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
         ended = np.zeros(len(known), dtype=np.int8)
@@ -204,9 +204,9 @@ def claim_f1(precision: Score, recall: Score) -> Score:
 def score_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     """Return the measures that are computed from the passages that were given with each question.
 
-    context_precision         relevant / passages. RAGChecker counts a passage that entails any reference claim; here it must
-                              support a whole reference answer, because labels of one claim and one passage do not exist
-    context_precision_ranked  mean over the relevant passages of the precision at their ranks; 0 without a relevant one
+    context_precision         relevant / passages. In RAGChecker, a relevant passage entails any reference claim. Here it
+                              supports a whole reference answer, because claims are not labelled passage by passage
+    context_precision_ranked  mean over the relevant passages of the precision at their ranks; 0 if none is relevant
     """
     who = units(answers, "answers")
     parts = Parts(contexts, "passages", who, "answers", "answer_id")
@@ -233,8 +233,8 @@ def score_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]
 
 
 def answer_relevancy(answers: pd.DataFrame) -> Score:
-    """Return RAGAS's answer relevancy without a value. It compares embeddings, so it cannot be computed from
-    labels.
+    """Return RAGAS's answer relevancy, which is undefined here. It compares embeddings, so it cannot be
+    computed from labels.
     """
     who = units(answers, "answers")
     return score_values(

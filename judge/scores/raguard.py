@@ -1,13 +1,14 @@
 """RAGuard: how much misleading documents lower the accuracy of a fact checker.
 
 Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
-Misleading Retrievals", 2025 (arXiv 2502.16101). The functions `misleading` and `relevance` score a retriever: how
-often it returns misleading documents, and how well it finds the relevant ones.
+Misleading Retrievals", 2025 (arXiv 2502.16101). The functions `misleading` and `relevance` score a retriever:
+how often it returns misleading documents, and how well it finds the relevant ones.
 
 Misleading Retrieval Recall is "the fraction of claims retrieving at least one misleading document". The paper
 does not say which misleading documents count: the claim's own, or those of any claim. Nor does it say which
-claims count: all, or only those with a misleading document of their own. Only own / owning gives the 100 % that
-the paper reports for the oracle task. All four combinations are computed.
+claims count: all, or only those with a misleading document of their own. The 100 % that the paper reports for
+the oracle task results only from own / owning, i.e. from the claim's own documents, over the claims that have
+one. All four combinations are computed.
 
 Tables (see `judge.scores.columns`):
     answers    one row per answer: unit_id, item_id (the claim), question_id, status,
@@ -48,9 +49,9 @@ _TOP = re.compile(r"top:(\d+)")
 def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
     """Return the role of each document.
 
-    A document is supporting if the exam's answer is the gold verdict, misleading if the answer is the opposite,
-    and irrelevant if the document does not contribute. The role is None if the document has no label or its
-    claim has no gold verdict.
+    `exam` has a judge's answer for each document in the task `raguard_exam`. A document is supporting if this
+    answer is the gold verdict, misleading if it is the opposite, and irrelevant if the document does not
+    contribute. The role is None if the document has no label or its claim has no gold verdict.
     """
     right = encode_labels(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
     truth = encode_labels(gold, _TRUTH, "claim verdict")
@@ -106,15 +107,16 @@ def settings(answers: pd.DataFrame) -> dict[str, Setting]:
 
 
 def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
-    """Return the change in accuracy in each setting, compared with answering without context. A negative value
-    is worse.
+    """Return the change in accuracy in each setting, compared with answering without context. A negative
+    value is worse.
 
-    drop                       A - A_zero, against all claims, as in the paper
+    drop                       A - A_zero, where A_zero is over all claims, as in the paper
     drop_relative              (A - A_zero) / A_zero
     drop_same_claims           both accuracies over only the claims with a value in both settings (a claim
                                without a ranking or document has no value); each claim counts once in A_zero
     drop_relative_same_claims  the relative drop on the same claims
-    drop_same_answers          A_zero counts a claim once for each answer in this setting: ten times for ten documents
+    drop_same_answers          A - A_zero, where A_zero counts a claim as often as it is answered in this setting
+                               (a claim with ten documents counts ten times)
 
     Raises BadInput if a claim has two answers without context.
     """
@@ -148,7 +150,7 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
 
 
 def scores(answers: pd.DataFrame) -> list[Score]:
-    """Return the accuracy in each setting, and `drops`."""
+    """Return the accuracy in each setting, followed by the changes in accuracy from `drops`."""
     settings_by_name = settings(answers)
     return [*(setting.accuracy for setting in settings_by_name.values()), *drops(settings_by_name)]
 
@@ -198,7 +200,7 @@ def _score_same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
 
 
 def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Score]:
-    """Return the share of documents with each role, as determined by a judge's exam.
+    """Return the share of documents with each role, according to a judge's labels in the task `raguard_exam`.
 
     If there are gold roles, the agreement with them is also returned. `table` has one row per document:
     unit_id, question_id, label, status. `gold` has the gold verdict of each document's claim, and
@@ -229,7 +231,8 @@ Relevant = Literal["associated", "supporting"]
 
 
 def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame) -> list[Score]:
-    """Return the four variants of Misleading Retrieval Recall@k (own/owning first), and exposure@k.
+    """Return the four variants of Misleading Retrieval Recall@k, starting with own/owning, and then
+    exposure@k.
 
     misleading_retrieval_recall@k[W/C]  share of the claims C with at least one misleading document from W among
                                         the first k; W is own or any, C is owning or all

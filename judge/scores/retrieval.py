@@ -50,15 +50,16 @@ def score_at(
     ndcg@k            DCG over the DCG of the best order of all judged passages, gain = grade, log2(rank + 1)
     ndcg_retrieved@k  DCG over the DCG of the retrieved list in its best order (MIRAGE's repository): a relevant
                       passage that was not retrieved costs nothing. 0 if nothing relevant was retrieved
-    mrr@k             replaces ndcg_retrieved@k with `as_trec`: 1 over the rank of the first relevant passage, 0 if
-                      none is among the first k
+    mrr@k             only with `as_trec`, in place of ndcg_retrieved@k: 1 over the rank of the first relevant
+                      passage, or 0 if none is among the first k
 
-    A query without a ranking has no value; with `as_trec` it has 0, as in ir_measures. A query without a judged
-    passage has no value. A query without a relevant passage has no recall, F1 or NDCG (trec_eval and MIRAGE's
-    repository report 0). As in trec_eval, an unjudged passage counts as not relevant. A note gives the number
-    of these passages, unless the relevance is `complete`, which means that passages without a grade are known
-    to be irrelevant. Raises BadInput if k < 1, a rank is not a whole number from 1, a passage or a rank occurs
-    twice in a query, a passage has two grades, or a ranking is for an unknown query.
+    A query without a ranking has no value. If `as_trec` is true, it has the value 0, as in ir_measures. A
+    query without a judged passage has no value. A query without a relevant passage has no recall, F1 or NDCG
+    (trec_eval and MIRAGE's repository report 0). As in trec_eval, an unjudged passage counts as not relevant.
+    A note gives the number of these passages, unless the relevance is `complete`, which means that passages
+    without a grade are known to be irrelevant. Raises BadInput if k < 1, a rank is not a whole number from 1,
+    a passage or a rank occurs twice in a query, a passage has two grades, or a ranking is for an unknown
+    query.
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
@@ -92,11 +93,11 @@ def score_by_name(
     """Return the measures with these names from ir_measures: nDCG, P, R, RR and AP. Only P and R require a
     depth (as in P@10).
 
-    `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant grade is 1. nDCG does
-    not accept `rel`.
+    `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant
+    grade is 1. nDCG does not accept `rel`.
 
-    The same queries have a value, and the same errors are raised, as in `score_at` with `as_trec`. In addition,
-    raises UsageError for an unknown name, and for nDCG with `rel`.
+    Queries without rankings or grades are treated as in `score_at` with `as_trec`. Raises the same errors as
+    `score_at`, and UsageError for an unknown name or for nDCG with `rel`.
     """
     scores = []
     for name in names:
@@ -266,7 +267,9 @@ def check_rankings(rankings: pd.DataFrame, who: Units) -> IntArray:
 
 
 def _nest(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> dict[str, dict[str, Any]]:
-    """Return {query: {passage: value}} with ids as strings, the format that the library takes. Other queries are left out."""
+    """Return {query: {passage: value}} with ids as strings, which is the format of the library. Queries
+    without rows are left out.
+    """
     order = np.argsort(where, kind="stable")
     names = list(map(str, passage.to_numpy(dtype=object)[order].tolist()))
     values = value[order].tolist()

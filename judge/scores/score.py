@@ -64,7 +64,9 @@ class Units:
 
     @cached_property
     def ids(self) -> pd.Index[Any]:
-        """The name of each unit. If there are several lists, it is a tuple (number of the list, name)."""
+        """The names of the units. If there are several lists, each name is a tuple (number of the list, name
+        in the list).
+        """
         if len(self.parts) == 1:
             return self.parts[0]
         number = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
@@ -77,8 +79,10 @@ class Units:
         return Units(tuple(part[mask] for part, mask in kept), self.clusters[which], self.questions)
 
     def parts_of(self, ids: pd.Index[Any], whole: IntArray) -> Units:
-        """Return parts of these units as units, clustered by question. `whole[p]` is the position of the unit
-        that part p belongs to.
+        """Return Units for the parts of these units, such as the sentences of answers. Each part keeps the
+        question of its unit.
+
+        `whole[p]` is the position of the unit that part p belongs to.
         """
         return Units((ids,), self.clusters[whole], self.questions)
 
@@ -128,14 +132,15 @@ def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A measure on units. `rows[u]` contains the values of unit u; if any of them is nan, the unit has no value.
+    """A measure on units. `rows[u]` contains the values of unit u; if any of them is nan, the unit has no
+    value.
 
-    `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, with nan for undefined.
-    `status[u]` is a position in STATUSES; `why` is the reason why a unit has no value although it was judged.
-    `binary` is True if the measure is a mean of zeros and ones. `bounds` has the least and the greatest
-    possible value of a unit, if its value is bounded. `undefined` is the reason that is given if units have
-    values but the measure has none. `counted` marks the units that are counted in n_units and coverage
-    (default: all).
+    `value` maps sums `[B, p + 1]` to values `[B]`, which are nan if undefined. The last column of the sums
+    counts units. `status[u]` is a position in STATUSES; `why` is the reason why a unit has no value although
+    it was judged. `binary` is True if the measure is a mean of zeros and ones. `bounds` has the least and the
+    greatest possible value of a unit, if its value is bounded. `undefined` is the reason that is given if the
+    measure is undefined although units have values. `counted` marks the units that are counted in n_units and
+    coverage (default: all).
     """
 
     measure: str
@@ -326,7 +331,9 @@ def split_by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict
 
 
 def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Return the sums for each cluster, with a column that counts units. Their order depends only on the sums."""
+    """Return the sums for each cluster, with a column that counts units. The order of the rows depends only
+    on their values.
+    """
     size = np.bincount(clusters)
     there = np.flatnonzero(size)
     columns = [np.bincount(clusters, weights=column)[there] for column in rows.T]

@@ -80,7 +80,7 @@ class AltTest:
     `skipped` lists the annotators who were not compared, each with the reason.
 
     A unit counts only if at least `least_others` annotators labelled it in addition to the compared
-    annotator. `notes` say where `least_others` or the test differs from the paper.
+    annotator. `notes` describe differences from the paper in `least_others` or in the test.
     """
 
     judge: str
@@ -107,17 +107,18 @@ def alt_test(
     least_others: int = 1,
     clustered: bool = True,
 ) -> AltTest:
-    """Test for each annotator whether the judge is at least as close to the others as that annotator, within epsilon.
+    """Test for each annotator whether the judge is at least as close to the others as that annotator, within
+    epsilon.
 
     Closeness is the share of equal labels (nominal) or the negative root mean square distance between
     positions (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, tested with a
     one-sided t-test of the differences, or with Wilcoxon's signed-rank test of the cluster means if there are
     fewer than 30 clusters. The judge passes if it wins against at least half of the annotators after the
-    Benjamini-Yekutieli correction at level `q`. `epsilon` is the cost of a human annotator: 0.2 for experts,
-    0.15 for skilled annotators, 0.1 for a crowd. A unit counts if the judge, the annotator and at least
-    `least_others` other annotators labelled it. The t-test is cluster-robust if the table has clusters. If
-    the table has none, or `clustered` is False, the test is that of the paper's authors, which treats units
-    as independent.
+    Benjamini-Yekutieli correction at level `q`. `epsilon` is an allowance for the cost of a human annotator:
+    0.2 for experts, 0.15 for skilled annotators, 0.1 for a crowd. A unit counts if the judge, the annotator
+    and at least `least_others` other annotators labelled it. The t-test is cluster-robust if the table has
+    clusters. Otherwise, or if `clustered` is False, the test treats units as independent, like the test of
+    the paper's authors.
 
     Raises BadInput if the judge is unknown, if there are fewer than two annotators, or if epsilon or q is
     outside 0..1.

@@ -192,7 +192,7 @@ def cross_fitted(
 
 
 def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
-    """Return how much more each unit's probabilities say about its label than the label shares do, in nats.
+    """Return how much better each unit's probabilities predict its label than the label shares do, in nats.
 
     The value of a unit is ln(probability of its label) - ln(share of that label in the other folds). It is
     nan if the unit is in no fold, or if a probability or the label is unknown. Cross-fitted probabilities are

@@ -17,12 +17,13 @@ from judge.types import Measure
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """A confusion matrix: `matrix[i, j]` units have `labels[i]` from `reference` and `labels[j]` from `predicted`.
+    """A confusion matrix: `matrix[i, j]` units have `labels[i]` from `reference` and `labels[j]` from
+    `predicted`.
 
     Rows and columns are the labels of the declared domain in order, including unused labels. `n_asked` counts
-    all units in the table; units that either annotator did not label are in no cell. If units were drawn with
-    unequal probabilities, `shares[i, j]` is the estimated share of all units that belong to a cell; otherwise
-    `shares` is None.
+    all units in the table; the cells count only the units that both annotators labelled. If units were drawn
+    with unequal probabilities, `shares[i, j]` is the estimated share of all units that belong to a cell;
+    otherwise `shares` is None.
     """
 
     reference: str
@@ -125,9 +126,10 @@ def class_scores(
 
 
 def _measure_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
-    """Return the measure on the units with one label.
+    """Return the measure for one label.
 
-    n is the number of these units. The coverage remains that of all labels.
+    `n_units` and `n_clusters` count only the units with this label and their questions. The coverage still
+    refers to all units.
     """
     return replace(every, n_units=int(mine.sum()), n_clusters=n_present(table.clusters[mine]))
 
@@ -178,9 +180,9 @@ def class_agreement(
 
     sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): the probability that one annotator gives label k to a unit,
     given that another annotator did. With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein
-    1990); for more annotators, see Fleiss 1981, section 13.1. n is the number of units with the label, and
-    the coverage is that of all labels. The value is None if no pairable unit has the label. For `options`, see
-    `measures`.
+    1990); for more annotators, see Fleiss 1981, section 13.1. n is the number of units with the label,
+    whereas the coverage refers to all units. The value is None if no pairable unit has the label. For
+    `options`, see `measures`.
     """
     settings = IntervalSettings(**options)
     patterns = collapse(ratings.counts)

@@ -204,7 +204,8 @@ class Cohen:
 
     o is the share of units in a cell, e is the product of the margins, and w is the disagreement between
     positions in the declared domain: [i != j], |i - j| or (i - j)^2. If either annotator used only one label,
-    kappa is undefined: it would be 0 for any agreement. Cohen 1960; Cohen 1968 with weights.
+    kappa is undefined, because the formula would give 0 whatever the agreement. Cohen 1960; Cohen 1968 with
+    weights.
     """
 
     TITLES: ClassVar[Mapping[str, str]] = {

@@ -45,11 +45,11 @@ class IntervalArrays(NamedTuple):
 class Estimates:
     """The statistics of the conditions with standard errors, as arrays over studies.
 
-    In arrays of statistics, the last axis is the number of the statistic. The first three belong to condition
-    (a): judge-human minus human-human agreement, judge-human agreement, and human-human agreement. The others
-    belong to condition (d), for each label: the judge's recall minus another annotator's recall (*finds*),
-    and the same difference in precision (*means*). `few` is the effective number of questions for each
-    statistic, i.e. the degrees of freedom plus 1.
+    In arrays of statistics, the last axis selects the statistic. The first three statistics belong to
+    condition (a): judge-human minus human-human agreement, judge-human agreement, and human-human agreement.
+    The other statistics belong to condition (d), for each label: the judge's recall minus another annotator's
+    recall (*finds*), and the same difference in precision (*means*). `few` is the effective number of
+    questions for each statistic, i.e. the degrees of freedom plus 1.
     """
 
     units: FloatArray
@@ -70,8 +70,11 @@ class Estimates:
 
     @property
     def information(self) -> FloatArray:
-        """1 / (standard error)^2 of the deciding statistic, [studies]; infinite if all questions have the
-        same value.
+        """1 / (standard error)^2 of the statistic that decides the verdict, [studies]; infinite if all
+        questions have the same value.
+
+        This statistic is the judge-human agreement if there is only one source of labels. Otherwise it is the
+        judge-human minus the human-human agreement.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             precision: FloatArray = 1 / self.error[:, 1 if self.alone else 0] ** 2
@@ -94,7 +97,7 @@ class Estimates:
 def estimates(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> Estimates:
     """Return the statistics of each study with jackknife standard errors by question.
 
-    Of `limits`, only those of condition (c) are used.
+    `limits` is used only for condition (c).
     """
     w = np.ones(question_sums.units.shape) if weights is None else weights.astype(np.float64)
     # A question without a unit that counts is no question for the degrees of freedom.
@@ -211,9 +214,9 @@ def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
 
 
 def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return an upper bound on the share of questions whose value differs from the one that was observed.
+    """Return an upper bound on the share of questions whose value differs from the observed value.
 
-    The bound is the exact binomial bound for the case that all observed questions have the same value.
+    It is the exact binomial bound for a sample in which all questions have the same value.
     """
     bound: FloatArray = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(questions, 1))
     return bound

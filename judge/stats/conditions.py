@@ -36,7 +36,8 @@ class ConditionArrays:
     `difference` is condition (a), or None if there is only one source of labels. `skill` is (b); its interval
     has the confidence `Limits.skill_confidence`. `agreement` is the judge's agreement with the annotators,
     and `ceiling` is (e); their intervals have the same confidence as the interval of (a). `finds` and `means`
-    are (d) by label, with the states `recall_states` and `precision_states`. A state is HOLDS, OPEN or FAILS.
+    contain (d) for each label; `recall_states` and `precision_states` say whether (d) holds. A state is
+    HOLDS, OPEN or FAILS.
     """
 
     of: Estimates
@@ -53,15 +54,15 @@ class ConditionArrays:
 
 
 def rule(question_sums: Sums, limits: Limits, weights: IntArray | None = None) -> ConditionArrays:
-    """Decide each study.
+    """Evaluate the conditions of each study from its sums by question.
 
-    Plans pass `weights` [studies, questions], the number of times that each question counts.
+    For plans, `weights` [studies, questions] is the number of times that each question counts.
     """
     return decide(estimates(question_sums, limits, weights), limits)
 
 
 def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) -> ConditionArrays:
-    """Decide each study from its estimates.
+    """Evaluate the conditions of each study from its estimates.
 
     If `confidence` [studies] is given, it replaces the confidence in `limits`.
     """

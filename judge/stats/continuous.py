@@ -133,7 +133,7 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> tuple[IntArray, bool]
 
 
 def unit_sums(rows: FloatArray, clusters: IntArray, clustered: bool) -> Tally:
-    """Return the Tally of rows, each of which belongs to one unit."""
+    """Return a Tally of `rows`, which has one row for each unit."""
     if clustered:
         return tally_units(rows, np.arange(len(rows)), clusters)
     # Equal rows are worth collapsing only when there are few of them, as with 0 / 1 values.

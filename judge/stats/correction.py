@@ -139,11 +139,11 @@ def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
 def _shift(
     sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    """Return how much the judge's mean differs between unlabelled and labelled units, and each cluster's part
-    in the error of this difference.
+    """Return the difference between the judge's mean on unlabelled units and on labelled units, and the
+    contribution of each cluster to the error of this difference.
 
-    The difference is unlabelled minus labelled. The sign of the clusters' parts is the opposite (labelled
-    minus unlabelled).
+    The difference is unlabelled minus labelled. The contributions have the opposite sign (labelled minus
+    unlabelled).
     """
     ones = np.ones(len(f))
     if labelled.all():
@@ -212,8 +212,8 @@ class _Sample:
     ) -> Measure:
         """Return the measure with the given value and a t interval.
 
-        If `residuals` is not 0, it must be the number of labelled units. If there are also `bounds`, the
-        variance then includes two additional residuals, the largest possible error in each direction.
+        `residuals` is 0 or the number of labelled units. If it is not 0 and there are `bounds`, the variance
+        is increased as if two more units had the largest possible error, one in each direction.
         """
         base = replace(base, confidence=self.confidence)
         least, most = self.bounds or (-np.inf, np.inf)
@@ -259,7 +259,7 @@ class _Sample:
 def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
     """Return a weighted share of 0 / 1 values, and the effective number of independent units.
 
-    A share of that many independent units has the same variance as this share of clustered units. The number
+    The effective number is the number of independent units that would give a share with the same variance. It
     is at most the number of units. If all values are equal, it is the number of clusters.
     """
     there = weights > 0

@@ -39,10 +39,10 @@ class Verdict:
     also None if no number suffices, and `outlook` has the reason. `people` are the annotators who took part,
     and `source` is the single source of labels, if there is only one.
 
-    `of` contains the data, and `limits` the limits, to which the rule was applied. `draw` describes how the
-    labelled units were selected. `held_up` is the reason why these units cannot support trust, or empty if
-    they can. `copies` are annotators whose labels are nearly identical to the judge's; if there are any, the
-    judge is not trusted.
+    The rule was applied to the data in `of`, with the limits in `limits`. `draw` describes how the labelled
+    units were selected. `held_up` is the reason why these units cannot support trust, or empty if they can.
+    `copies` are annotators whose labels are nearly identical to the judge's; if there are any, the judge is
+    not trusted.
     """
 
     judge: str
@@ -93,16 +93,18 @@ def verdict(
 ) -> Verdict:
     """Decide whether a judge can be trusted, by comparing it with `people` or only with `reference`.
 
-    `reference` is one person, the gold labels or the decided labels. `gold` is a column of gold labels: if
-    annotators contradict it, the verdict is undecided.
+    `reference` is one person, the gold labels, or the column `decided` (a lead annotator's decisions and
+    labels on which people agree). `gold` is a column of gold labels: if annotators contradict it, the verdict
+    is undecided.
 
     Agreement is averaged within the units that the judge and two annotators labelled. Chance agreement comes
     from the pooled label shares. `name` and `level` determine whether similar labels count as partial
     agreement.
 
     `draw` describes how the units were drawn. If it has interim looks, the verdict uses the units of the last
-    look, and intervals that keep one significance level over all looks. Otherwise the verdict uses all units
-    in a single look. If `power` is None, the number of labels still needed is not computed.
+    look. The intervals are then widened, so that the error rate over all looks does not exceed the
+    significance level. Otherwise the verdict uses all units in a single look. If `power` is None, the number
+    of labels still needed is not computed.
 
     The intervals are jackknife intervals, so only `confidence` is used from `options`. If it is above .95,
     conditions (b) and (c) become stricter to the same extent. Raises BadInput if there is no annotator or
@@ -259,9 +261,9 @@ def _objections(
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
     """Return the confidence of the intervals that decide the verdict.
 
-    After interim looks, it is the confidence that keeps one significance level over all looks (see
-    `boundary`). For a single look, it is `confidence`, or more if the judge shares the level with other
-    judges (`draw.share`).
+    For a single look, it is `confidence`. After interim looks, it is higher, so that the error rate over all
+    looks does not exceed the significance level (see `boundary`). In both cases, it is higher still if
+    several judges divide the significance level among them (`draw.share` is below 1).
     """
     if draw.looks is None or not information:
         return 1 - (1 - confidence) * draw.share
@@ -275,8 +277,9 @@ def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float
 def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[LookAhead]:
     """Return the remaining looks, each with the confidence of its intervals.
 
-    The confidence is computed as if information grew in proportion to the number of units. If the units were
-    drawn with unequal probabilities, the looks are those of a new draw with equal probabilities.
+    The confidence is computed as if information grew in proportion to the number of units. Units that were
+    drawn with unequal probabilities do not qualify for a verdict. For such units, the looks at a new sample
+    with equal probabilities are returned.
     """
     from scipy.special import ndtr
 

@@ -3,13 +3,13 @@
 Each anchor has replies from the beginning and replies from today. If the judge has not changed, all replies
 for one anchor come from the same distribution, however noisy. Which of the replies are from today is then
 random. The statistic is the number of pairs (one reply from the beginning, one from today) that differ,
-summed over the anchors. Its distribution under random assignment is known exactly, so the test keeps its
-level for any judge and any amount of noise, without an estimate of the noise (a permutation test with blocks:
-Pesarin and Salmaso, Permutation Tests for Complex Data, 2010).
+summed over the anchors. Its distribution under random assignment is known exactly, so the rate of false
+alarms is at most the level of the test for any judge. The noise need not be estimated (a permutation test
+with blocks: Pesarin and Salmaso, Permutation Tests for Complex Data, 2010).
 
 A set of anchors is checked many times. The level of one check, `LEVEL`, is .05 / 52. By Bonferroni's
 inequality, the probability of a false alarm in the 52 weekly checks of a year is at most 5 %, although the
-checks share the replies from the beginning. Nobody has to count the checks.
+checks share the replies from the beginning. The checks therefore need not be counted.
 """
 
 from collections import Counter

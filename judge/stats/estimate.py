@@ -45,7 +45,9 @@ class Estimate:
 
     @property
     def point(self) -> float | None:
-        """The value, or None if it is undefined. A value that a package computed takes precedence."""
+        """The value, or None if it is undefined. If a statistics package also computed the value, the
+        package's value is used, except for weighted units.
+        """
         if not self.tally.n_clusters or not self.about.n_units:
             return None
         value = float(self.value(self.tally.total[None, :])[0])

@@ -40,13 +40,13 @@ _LOWEST = -8.0
 class Looks:
     """The interim looks at one sequence of units: those that are completed, and those that may follow.
 
-    The last completed look decides. For each completed look, `masks` select its units in a table (each mask
-    includes the previous one), and `places` has the number of units drawn up to then, labelled or not.
-    `ahead` has these numbers for the looks that may follow. `spent[k]` is the one-sided level that is spent
-    up to look k, including the looks at `ahead`.
+    The last completed look decides. `masks` select the units of each completed look in a table; each mask
+    includes the previous one. `places` has, for each completed look, the number of units drawn by the time of
+    that look, labelled or not. `ahead` has the corresponding numbers for the looks that may follow.
+    `spent[k]` is the one-sided level that is spent up to look k, including the looks at `ahead`.
 
-    `size` is the number of units drawn up to now. `chosen` is the share of units up to the last completed
-    look that annotators skipped or had labelled before the draw.
+    `size` is the number of units drawn up to now. `chosen` is a share of the units drawn up to the last
+    completed look: those that annotators skipped, or had labelled before the draw.
     """
 
     masks: tuple[BoolArray, ...]

@@ -27,8 +27,8 @@ TAIL = 1.75
 
 
 def share_of(size: int) -> float:
-    """Return the share of the level at which each of `size` judges is tested, so that the level holds for all
-    of them together.
+    """Return the share of the significance level that each of `size` judges gets, so that the level limits
+    the error rate over all of them together.
     """
     # Exact tests would use 1 / size (Holm). The verdict's statistic is skewed on a few hundred units, and Student's t has
     # thinner tails: with 1 / size, ten judges at the margin were trusted too often at some look. With this share they are
@@ -39,9 +39,10 @@ def share_of(size: int) -> float:
 def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
     """Return the share of the significance level at which each judge is tested, by Holm's procedure.
 
-    The family consists of `size` judges that share the level. `decided(name, share)` tests one judge at a
-    share and returns whether it is decided. All judges begin with `share_of(size)`. Judges that are not
-    decided are tested again with the larger share of a family without the decided judges.
+    The family consists of `size` judges that share the level. `decided(name, share)` tests a judge at this
+    share of the level and returns whether the judge is decided. At first, every judge is tested at
+    `share_of(size)`. The undecided judges are then tested again. Their share is larger, because decided
+    judges no longer count in the size of the family.
     """
     left, shares, open_size = list(names), dict.fromkeys(names, share_of(size)), size
     while left:

@@ -142,7 +142,7 @@ def outlook(
 
 @dataclass(frozen=True, eq=False)
 class _Grown:
-    """Studies that grow by new questions: one study for each drawn population [draws, patterns]."""
+    """Simulated studies to which questions are added: one study for each drawn population [draws, patterns]."""
 
     pilot: Sums
     count: IntArray
@@ -151,7 +151,7 @@ class _Grown:
     units_per_question: float
 
     def compute_chance(self, more: int) -> Chance:
-        """Return the probabilities with `more` additional questions."""
+        """Return the probability of each decision after `more` questions have been added."""
         # Seeded by the number of questions: each point of the curve is the same however the search reaches it.
         drawn = np.random.default_rng(more).multinomial(more, self.truths)
         decision = _decide(self.pilot, self.limits, self.count + drawn)
@@ -177,7 +177,10 @@ class _Grown:
         return curve
 
     def crossing(self, curve: Sequence[Chance], power: float) -> Chance | None:
-        """Return the smallest number of questions with this probability. The search is limited to the range
+        """Return the smallest number of added questions that leads to a decision with the probability
+        `power`.
+
+        The result is None if no point on the curve has this probability. The search is limited to the range
         between two points on the curve.
         """
         # Interpolation would fail, because a condition that needs ten units of a kind makes a step in the curve.

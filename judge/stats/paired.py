@@ -150,7 +150,7 @@ def compare(
 
     Only the units that all annotators and the reference labelled are used; `coverage` is their share of all
     units in the table. `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. An
-    annotator who used only one label counts with a kappa of 0 (no skill).
+    annotator who used only one label is assigned a kappa of 0 (no skill).
 
     From `options`, only `confidence` and interval=None (no bounds) are used. Nothing is drawn at random.
     Raises BadInput for other measures, for fewer than two annotators, and for names that are not in the

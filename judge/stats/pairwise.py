@@ -41,8 +41,8 @@ def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def lone(people: Ratings, least: float) -> tuple[str, ...]:
-    """Return the annotators who share ten units with other annotators, but have a kappa above `least` with
-    none of them.
+    """Return the annotators who share ten units with at least one other annotator, but whose kappa with each
+    of these annotators is at most `least` or undefined.
     """
     shared, _, kappa = pair_tables(people)
     known: BoolArray = (shared >= FEWEST) & ~np.eye(len(shared), dtype=bool)
@@ -93,8 +93,8 @@ def find_copies(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
 
     `labels` [units] are the judge's codes. An annotator is returned if two conditions are met. First, the
     annotator shares at least ten units with the judge, and the two differ on at most a share of NEARLY of
-    them. Second, so few differences have a probability below BY_CHANCE for somebody who agrees with the judge
-    as often as the other annotators do.
+    them. Second, such a small number of differences is improbable (below BY_CHANCE) for somebody who agrees
+    with the judge as often as the other annotators do.
 
     If there is only one annotator, the first condition allows no differences, and the second assumes
     agreement on a share of ALIKE of the units.

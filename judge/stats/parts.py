@@ -24,9 +24,9 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
 
     Items are ordered by stratum and shuffled within each stratum. Item i in that order goes to the part that
     contains frac(u + i (sqrt 5 - 1) / 2), where u is uniform. The probability that an item is in a part is
-    exactly the part's share. Any stretch of the order contains the parts as evenly as possible, because the
-    golden ratio's sequence has the least discrepancy (Niederreiter, Random Number Generation and Quasi-Monte
-    Carlo Methods, 1992, section 3.1).
+    exactly the part's share. Among any consecutive items of the order, the parts are distributed as evenly as
+    possible, because the golden ratio's sequence has the least discrepancy (Niederreiter, Random Number
+    Generation and Quasi-Monte Carlo Methods, 1992, section 3.1).
 
     Raises BadInput for shares that are not positive or do not sum to one.
     """

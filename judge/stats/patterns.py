@@ -85,8 +85,8 @@ class Tally:
 def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ratings) -> Tally:
     """Sum the features `[K, p]` of the patterns over units, or over clusters if the table has them.
 
-    Only units whose pattern is `used` `[K]` take part, because the bootstrap must not draw units that the
-    statistic cannot use.
+    `used` `[K]` marks the patterns that the statistic can use. Units with other patterns are left out, so
+    that the bootstrap does not draw them.
     """
     of_unit = patterns.of_unit
     keep = used[of_unit]
@@ -116,7 +116,9 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
 
 
 def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> Tally:
-    """Return the Tally of rows [U, p], each of which belongs to one unit with a design weight [U]."""
+    """Return a Tally of `rows` [U, p], which has one row for each unit. `weights` [U] are the units' design
+    weights.
+    """
     if not len(rows):
         return Tally(np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), b"")
     sums = sum_by_cluster(
@@ -128,8 +130,9 @@ def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> 
 
 
 def sum_by_cluster(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Return sums by cluster number as a Tally that leaves out unused cluster numbers. `clusters` [U] are the
-    units' cluster numbers.
+    """Return a Tally of the clusters that contain a unit.
+
+    `rows[c]` contains the sums of cluster c, and `clusters` [U] has the cluster number of each unit.
     """
     present = np.bincount(clusters, minlength=len(rows)) > 0
     each = np.ones(int(present.sum()), dtype=np.int64)

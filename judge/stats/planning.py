@@ -30,10 +30,10 @@ class Design:
     """The input of a plan: the value, the spread of one unit, and the correlation of units within a question.
 
     `n_units` and `n_clusters` are the units and questions that are already labelled (0 without a pilot).
-    `effect` is the design effect of these labels: the variance of their mean, divided by sd^2 / n_units,
-    which it would be for independent units. If `effect` is None, it is computed as 1 + (m - 1) icc, for
-    questions with m units each. `least` is the smallest possible value; the largest is 1. `sd_at` returns the
-    spread at another value, if there is a model for it.
+    `effect` is the design effect of these labels: the variance of their mean, divided by the variance for
+    independent units, sd^2 / n_units. If `effect` is None, it is computed as 1 + (m - 1) icc, for questions
+    with m units each. `least` is the smallest possible value; the largest is 1. `sd_at` returns the spread at
+    another value, if there is a model for it.
     """
 
     value: float
@@ -168,14 +168,15 @@ def plan_decision(
     confidence: float = 0.95,
     power: float = 0.8,
 ) -> list[SampleSize]:
-    """Return the labels needed for the interval to clear `threshold` with this probability, if the value does
-    not change.
+    """Return the labels needed for the interval to exclude `threshold` with the probability `power`, if the
+    value does not change.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, where sd_threshold is the spread
-    at the threshold, if the design has one. (The interval is wider on the side of smaller values.) A plan has
-    at least the ten questions that a verdict needs. If the pilot's own interval includes the threshold, a
-    note says that the probability does not cover all values that the pilot leaves open. Raises BadInput if
-    the threshold is outside the scale, or if it equals the value: then no number of labels is enough.
+    at the threshold if the design has `sd_at`, and otherwise sd. (The interval is wider on the side of
+    smaller values.) A plan has at least the ten questions that a verdict needs. If the pilot's own interval
+    includes the threshold, a note says that the probability does not cover all values that the pilot leaves
+    open. Raises BadInput if the threshold is outside the scale, or if it equals the value: then no number of
+    labels is enough.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
@@ -224,7 +225,9 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"the plan needs more than {MOST_UNITS:,} units: choose a less ambitious goal")
 
     def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
-        """Return how many questions to add to `there` labelled questions, which have `units` units in total."""
+        """Return how many questions to add if `there` questions, with `units` units in total, are already
+        labelled.
+        """
         more = max(0, fewest - there)
         while True:
             needed = independent(max(2, there + more))
@@ -245,7 +248,9 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 
 
 def _pilot_effect(design: Design) -> float:
-    """Return the pilot's design effect: the variance of its mean over that of as many independent units."""
+    """Return the pilot's design effect: the variance of its mean, divided by the variance for the same number
+    of independent units.
+    """
     if design.effect is not None:
         return design.effect
     per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0

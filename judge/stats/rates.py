@@ -28,10 +28,10 @@ class World:
 
 @lru_cache
 def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
-    """Return the rates by cell and judge: (number of studies, share of verdicts for trust, share of verdicts
-    against trust).
+    """Return the error rates for each kind of simulated study and each judge.
 
-    Cells in which some annotators guess are left out.
+    The rates are (number of studies, share of verdicts for trust, share of verdicts against trust). Studies
+    in which some annotators guess are left out.
     """
     cells: dict[World, dict[str, tuple[int, float, float]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
@@ -52,9 +52,9 @@ def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
 
 
 def nearest(verdict: Verdict) -> World | None:
-    """Return the cell that is most like the study, among the cells with no more evidence than the study.
+    """Return the kind of simulated study that is most like this study, among those with no more evidence.
 
-    Return None if every cell has more evidence.
+    Return None if every kind has more evidence.
     """
     evidence = verdict.conditions[0]
     units, questions = evidence.n_units, evidence.n_clusters
@@ -89,7 +89,7 @@ def rarest(labels: int, minority: float) -> float:
 
 
 def describe_rates(verdict: Verdict) -> str:
-    """Return a sentence with the error rates of the cell that is most like the study; empty if there is none."""
+    """Return a sentence with the error rates in the most similar simulated studies; empty if there are none."""
     cell = nearest(verdict)
     if cell is None or cell not in table():
         return ""

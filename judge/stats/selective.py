@@ -45,8 +45,10 @@ class PathStep:
 
 
 def first_units(agree: float, level: float) -> int:
-    """Return the number of single-unit questions that are enough to show an agreement of `agree` at a
-    significance level, if the judge is wrong on ERRORS of them.
+    """Return how many questions, with one unit each, are enough to show an agreement of `agree` at a
+    significance level.
+
+    It is assumed that the judge is wrong on ERRORS of the units.
     """
     n = ERRORS + 1
     while bdtr(ERRORS, n, 1 - agree) > level:
@@ -65,9 +67,10 @@ def first_share(
     It is estimated from units that were drawn in the same way as the tested units, but are not tested
     themselves. `sure` [N] are their confidences, and `questions` [N] their questions.
 
-    The first step needs units that are worth `first` single-unit questions. As in the test, a set of units is
-    worth its size divided by the largest number of its units in one question. The result is the smallest
-    share that is expected to suffice among `tested` questions, plus one standard deviation.
+    The first step needs as much evidence as `first` questions with one unit each. As in the test, the
+    evidence is the number of accepted units, divided by the largest number of accepted units in one question.
+    The result is the smallest share that is expected to suffice among `tested` questions, plus one standard
+    deviation.
     """
     n = len(np.unique(questions))
     if not n:

@@ -284,7 +284,7 @@ def _find_single_source(ratings: Ratings, judge: str, people: Sequence[str], ref
 
 
 def _weights(ratings: Ratings, name: str, level: str) -> tuple[FloatArray, FloatArray]:
-    """Return how much two labels agree (0 to 1), and the distance that the alt-test squares."""
+    """Return, for each pair of labels, their agreement (0 to 1), and their distance in the alt-test."""
     q = len(ratings.domain)
     if level in ("interval", "ratio"):
         numbers = ratings.numbers(level)

@@ -51,8 +51,8 @@ class LabelRow:
     """Condition (d) for one label in one direction, `finds` (recall) or `means` (precision).
 
     `finds`: how often the judge gives the label when a person does, compared with how often another person
-    does. `means`: how often a person gives the label when the judge does, compared with when another person
-    does.
+    does. `means`: how often a person gives the label when the judge does, compared with how often a person
+    gives it when another person does.
 
     `n_units` counts the units to which people or the judge gave the label. A unit counts in proportion to the
     share of its people who gave the label. `why` is the reason if the condition is not shown to hold.
@@ -255,7 +255,7 @@ def units_text(n: float) -> str:
 def remove_intervals(
     conditions: Sequence[Condition], labels: Sequence[LabelRow]
 ) -> tuple[tuple[Condition, ...], tuple[LabelRow, ...]]:
-    """Return the rows without intervals.
+    """Return the rows with their intervals removed.
 
     Jackknife intervals are too narrow if units were drawn with unequal probabilities.
     """

@@ -171,7 +171,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
     """Add gold and human labels by source. The labels from runs are added with their judgements.
 
     If the same source has different labels in the two studies, the studies conflict. If different sources
-    have different labels, a lead resolves the conflict later.
+    have different labels, a lead annotator resolves the conflict later.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
     by_source = ("label_sources", "imported_labels", "label_resolutions")
@@ -265,7 +265,8 @@ def add_others(conn: Connection) -> Iterator[str]:
 
 
 def _with_family(conn: Connection, options: str) -> str:
-    """Combine both studies' lists of judges for each batch. Return SQL for a batch's options in `src`.
+    """Combine both studies' lists of judges for each batch. Return an SQL expression for the options of a
+    batch in `src` with the combined list.
 
     The judges in a list share one error level. The list is stored when a report is first read, so it may
     exist in only one of the studies.

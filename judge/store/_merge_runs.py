@@ -77,9 +77,9 @@ def _models(run: dict[str, Any], other: dict[str, Any]) -> str | None:
 
 
 def _is_vendors(*runs: dict[str, Any]) -> bool:
-    """Return whether the model is served by a vendor.
+    """Return whether the model of one of the runs is served by a vendor.
 
-    Over time, a vendor points an alias to newer models and withdraws the old ones.
+    The model behind a vendor's alias can change, because vendors point aliases to newer models over time.
     """
     return any(json.loads(run["provider"]).get("own_server") for run in runs)
 

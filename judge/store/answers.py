@@ -54,7 +54,7 @@ class AnswerAdder(Adder[AnswerRow]):
         dataset: str | None = None,
         ways: str = "a column (system, model, or --system-column)",
     ) -> None:
-        """Prepare to add answers. `ways` tells the user, in an error message, how to name the systems."""
+        """Prepare to add answers. `ways` is the part of an error message that says how to name the systems."""
         super().__init__(conn, import_id)
         self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
@@ -238,9 +238,9 @@ class AnswerAdder(Adder[AnswerRow]):
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
     """Store the claims that a run found in answers, in one transaction. Each claim becomes a unit.
 
-    The run's field is a text field with `many`. The result counts the `answers` with new claims, the new
-    `claims`, the answers that already have the same claims (`unchanged`), and the answers that keep different
-    claims from another run or an import (`other`).
+    The run's field must be a text field with several values (`many`). The result counts the `answers` with
+    new claims, the new `claims`, the answers that already have the same claims (`unchanged`), and the answers
+    that keep different claims from another run or an import (`other`).
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
     query = f"""

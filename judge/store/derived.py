@@ -22,7 +22,10 @@ from judge.types import Json, Status, attributes
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A run from which another run is derived. `units` is the number of units that it had judged by then."""
+    """A run from which another run is derived.
+
+    `units` is the number of units that this run had judged when the other run was derived.
+    """
 
     run_id: str
     units: int
@@ -192,8 +195,8 @@ def _marks(values: Collection[object]) -> str:
 def _combine_folds(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
     """Return the fold of each question on which the run or one of its parents was fitted.
 
-    The fold is None if one of these runs used the question in its fit without holding it out, because its
-    labels are then biased.
+    The fold is None if one of these runs was fitted on the question without holding it out. The labels for
+    the question are then biased.
     """
     folds_of: dict[str, int | None] = {}
     for parent in derivation.parents:

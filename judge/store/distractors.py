@@ -168,7 +168,7 @@ SIMILARITIES = ("role-similar", "time-similar", "lexical-similar", "topic-simila
 
 
 def gives_away(made: Distractor, answers: Iterable[str]) -> bool:
-    """Return whether a fake document contains the correct answer verbatim, which Prompt 2 forbids."""
+    """Return whether a fake document contains the correct answer verbatim, which URAG's Prompt 2 forbids."""
     if made.similarity not in SIMILARITIES:
         return False
     document = f" {_words(made.document)} "

@@ -1,6 +1,6 @@
 """Read the inputs that are shown for a unit.
 
-Inputs are columns of `unit_texts`, gold labels for tasks for people, and passages.
+Inputs are columns of `unit_texts`, passages and, in tasks for people, gold labels.
 """
 
 import json

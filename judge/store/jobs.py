@@ -146,8 +146,8 @@ def _seen_from(study: Path, folder: Path) -> str:
 
 
 def rebase(folder: str, study: Path, other: Path) -> str:
-    """Convert a stored folder path, which is relative to `study`, to a path that is valid for a study
-    elsewhere.
+    """Convert a stored folder path from one relative to the folder of `study` to one relative to the folder
+    of `other`, a study elsewhere.
     """
     return _seen_from(other, study.resolve().parent / folder)
 
