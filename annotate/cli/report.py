@@ -233,4 +233,6 @@ def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *,
 def _list_measures(ruling: Ruling) -> list[Measure]:
     """Return the measures that decide the verdict, followed by the measures in the table next to the verdict."""
     rows = ruling.numbers.rows if ruling.numbers is not None else ()
-    return [*ruling.measures, *(value for row in rows for value in row if isinstance(value, Measure))]
+    measures = (value for row in rows for value in row if isinstance(value, Measure))
+    # The table also has the agreement among people, which says nothing about the judge.
+    return [*ruling.measures, *(m for m in measures if ruling.judge in (m.annotators or ()))]
