@@ -27,7 +27,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table as text: column heads, rows of `Shown` cells, and the remarks to which the marks refer."""
+    """A table as text: column heads, rows of `Shown` cells, and remarks. Marks in the cells refer to the remarks."""
 
     heads: tuple[str, ...]
     numbers: tuple[bool, ...]

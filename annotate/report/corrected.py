@@ -222,9 +222,9 @@ def _paper_measures(store: Store, subject: Subject, judge: str) -> tuple[list[Es
 
 
 def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
-    """Return the parts of a paper to which a run contributes, as a list of groups.
+    """Return the parts of a paper that use the run's task, in one or more groups.
 
-    If the units are `weighted`, the parts that combine several tasks are in a separate group.
+    If the units are `weighted`, parts that combine several tasks form a separate group.
     """
     parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
     # If a unit is drawn for two tasks, neither task's inclusion probability is the unit's.
@@ -236,16 +236,16 @@ def _group_parts(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Units that a run covers: one data set and, if the units are answers or parts of answers, one system."""
+    """One data set that a run covers and, if the run's units are answers or parts of answers, one system."""
 
     dataset: str
     system: str | None
     condition: str | None
 
     def distinction(self, places: list[_Place]) -> str:
-        """Return a suffix with the data set and the system, as far as these differ between `places`.
+        """Return a suffix that distinguishes this place from the others in `places`.
 
-        The suffix is empty if nothing differs.
+        The suffix names the data set if there are several, and the system if there are several. Otherwise, it is empty.
         """
         parts = [self.dataset] if len({p.dataset for p in places}) > 1 else []
         if self.system is not None and len({(p.system, p.condition) for p in places}) > 1:

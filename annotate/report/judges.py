@@ -169,7 +169,10 @@ def _spread(subject: Subject, judge: str) -> Table:
 
 
 def _compare_judges(subject: Subject, reference: str) -> Table:
-    """Return the paired differences between judges, on the units that all of them and the reference have labelled."""
+    """Return the paired differences between judges.
+
+    Only units with a reference label and a label from every compared judge are used.
+    """
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
     notes = (

@@ -232,9 +232,9 @@ class Section:
 class Ruling:
     """The verdict on one judge: the sentence, the rule that was applied, and the numbers.
 
-    `draw` describes how many units the verdict is based on, and how they were drawn. The rule is applied
-    again when `next_place` units are labelled. `numbers` is the table of agreements that is shown in the
-    verdict's box. The section `summary` shows the agreements for all judges.
+    `draw` describes how many units the verdict is based on, and how they were drawn. `next_place` is the number of
+    labelled units at which the rule will be applied again. `numbers` is the table of agreements beside the verdict.
+    The section `summary` shows the agreements for all judges.
     """
 
     judge: str
@@ -266,7 +266,10 @@ class Ruling:
 
     @property
     def detail(self) -> str:
-        """The reason for the verdict or, if the sentence already contains the reason, only its numbers of units and questions."""
+        """The reason for the verdict, with the numbers of units and questions.
+
+        If the sentence already contains the reason, only these numbers are given.
+        """
         reason, _, units = self.because.partition(" (n = ")
         if not units or reason.lower() not in self.sentence.lower():
             return self.because

@@ -79,7 +79,10 @@ def describe_annotators(store: Store, subject: Subject) -> Section:
 
 
 def _waiting(subject: Subject) -> list[str]:
-    """Return sentences on unused labels: those that may not be blind, and those of annotators whom a lead stopped."""
+    """Return sentences on unused labels, with the reasons.
+
+    A label is unused if it may not be blind, or if a lead stopped its annotator.
+    """
     texts = []
     for person, layers in subject.waiting.items():
         for layer, n in layers.items():
@@ -303,7 +306,10 @@ def _against(subject: Subject, source: str, other: str) -> Table:
 
 
 def tie_note(subject: Subject) -> str:
-    """Return a sentence on how many units have a tie in the majority vote, or an empty string if there is no majority."""
+    """Return a sentence on how many units have a tie in the majority vote.
+
+    The result is an empty string if the subject has no column with the majority.
+    """
     if subject.majority is None:
         return ""
     text = f"The majority leaves ties open: {format_count(subject.n_tied, 'unit has', 'units have')} no majority label."

@@ -95,10 +95,10 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
 
 
 def _describe_sharing(verdict: Verdict) -> str:
-    """Describe why the verdict's error rate is divided: there are several looks at the units, several judges, or both.
+    """Describe why the error rate of the verdict is divided: several looks at the units, several judges, or both.
 
-    The division makes the verdict's intervals wider than 95 % intervals. The result is empty if the error
-    rate is not divided.
+    Each look or judge gets a part of the error rate, so the verdict's intervals are wider than 95 % intervals. The
+    result is empty if the error rate is not divided.
     """
     looks, family = verdict.draw.looks, len(verdict.draw.family)
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
@@ -245,7 +245,10 @@ def _open(verdict: Verdict) -> str:
 
 
 def _ahead(verdict: Verdict) -> str:
-    """Return sentences on the next step: how many more units are needed, or that no number of units would decide."""
+    """Return sentences on the next step.
+
+    They say how many more units are needed for a verdict, or that no number of units would lead to a verdict.
+    """
     draw = verdict.draw
     if verdict.held_up or (verdict.refused and draw.looks is None and not verdict.of.sums.weighted):
         # The sentence already names the next step, and more units of this kind would not decide.
@@ -280,7 +283,10 @@ def _ahead(verdict: Verdict) -> str:
 
 
 def _describe_look(look: Look | None) -> list[str]:
-    """Return a sentence on the significance level of the verdict's test, if the sealed test was opened for the judge."""
+    """Return a sentence on the significance level that applies because the judge's sealed test was opened.
+
+    The list is empty if `look` is None.
+    """
     if look is None:
         return []
     return [

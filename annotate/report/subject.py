@@ -111,7 +111,7 @@ class Subject:
 
     @property
     def waiting(self) -> Mapping[str, Mapping[str, int]]:
-        """The number of unused labels by person and layer. For example, labels that may not be blind are not used."""
+        """The number of each person's unused labels, by layer. For example, labels that may not be blind are not used."""
         return {n: layers for n, layers in self.panel.layers.items() if n not in self.panel.others}
 
     @cached_property
@@ -160,7 +160,7 @@ def load(store: Store, options: ReportOptions) -> Subject:
 
 
 def _find_versioned(store: Store) -> set[tuple[str, str]]:
-    """Return each (model, task) for which the study has runs of several versions of the task.
+    """Return each (model, task) with runs on more than one version of the task.
 
     The task's name is given without the version.
     """

@@ -160,7 +160,7 @@ def _tabulate_annotators(subject: Subject, judge: str, number: int) -> Table:
 
 
 def most_labelled(subject: Subject) -> list[str]:
-    """Return the names of all people. If there are more than MANY, return the LISTED people with the most labels."""
+    """Return the names of all people or, if there are more than MANY, of the LISTED people who gave the most labels."""
     if len(subject.panel.people) <= MANY:
         return list(subject.panel.people)
     n_labels = {p: int(subject.has_label(p).sum()) for p in subject.panel.people}
@@ -178,8 +178,8 @@ def with_the_others(
 
     `who` is either `person` or a judge. Only units that `person` labelled are used. To compare a person and a
     judge on the same units, pass two masks: `judged` marks the units that the judge was asked about, and
-    `labelled` marks the units that the judge labelled. Coverage is the share of the person's units in
-    `judged` that are used.
+    `labelled` marks the units that the judge labelled. Coverage is the number of used units divided by the number
+    of units that `person` labelled and the judge was asked about.
     """
     by_person = subject.has_label(person)
     judged = by_person if judged is None else by_person & judged

@@ -94,7 +94,7 @@ def move_on(store: Store, name: str) -> str:
 
 
 def _describe_limit(ruling: Ruling) -> str:
-    """Describe the interval and the limit of the condition that decides the verdict, in the unit of the measure."""
+    """Describe the interval for the condition that decides the verdict, and the limit that it must meet."""
     deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
         return ruling.because

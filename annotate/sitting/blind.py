@@ -159,10 +159,10 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
 
 
 def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str], str]:
-    """Create the temporary views, and return three facts about their names.
+    """Create the temporary views, and return their names.
 
-    These are the names of the views that may read the tables, the names of the views that statements may use,
-    and the name of the view with the units' texts.
+    The result contains the names of the views that may read the tables, the names of the views that statements
+    may use, and the name of the view with the units' texts.
     """
     inside: set[str] = set()
     public: set[str] = set()

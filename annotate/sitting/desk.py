@@ -71,8 +71,8 @@ class Desk(Queue):
         """Begin a session.
 
         `busy_ms` is the time in milliseconds that a commit waits for another program before it raises Busy.
-        If `returning` is true, the session can begin even if all of the person's units were handed over. A
-        merge of the person's pack needs this.
+        If `returning` is true, the session can begin even if all of the person's units were reassigned to others. This
+        is needed to merge the person's pack.
 
         Raises UsageError if the batch or person is unknown, and StudyError if the batch is closed or the
         person is working in another terminal.
@@ -206,7 +206,10 @@ class Desk(Queue):
                 )
 
     def lock(self, position: int, shown: str) -> State:
-        """Lock the first labels of a finished unit. After this, `judge` or `key` returns the labels to show."""
+        """Lock the first labels of a finished unit, and return the unit's state.
+
+        After this, `judge` returns the judge's labels, or `key` returns the right answers.
+        """
         state = self.state(position)
         return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, value=shown)
 
@@ -299,11 +302,10 @@ class Desk(Queue):
 
     @contextmanager
     def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:
-        """Yield a connection. At the end, either all of its changes are committed or none. Raises Busy,
-        WriteFailed or StudyError.
+        """Yield a connection for one transaction. If an error occurs, all of its changes are rolled back.
 
         `wait_ms` is how long to wait for another program that is writing. By default, it is the `busy_ms` that
-        was passed to `open`.
+        was passed to `open`. Raises Busy, WriteFailed or StudyError.
         """
         tally, conn = self._tally.copy(), self._study.conn
         try:

@@ -148,7 +148,7 @@ def note_batch(
     how: str,
     judge: Iterable[str] = (),
 ) -> None:
-    """Record what each person will see when a whole batch leaves the study.
+    """Record what each person will see in a batch that is exported from the study.
 
     Each person will see the content of their own units, and the judge's labels for the units in `judge`.
     """
@@ -177,8 +177,8 @@ def note_unit(
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
     """Return what other batches and sources have shown, or will show, the person about these units.
 
-    The new batch can also reveal answers to open units in another batch. The result counts such units under
-    the other batch.
+    The result also counts units that are still open in other batches and whose answers the new batch would reveal.
+    Each of these units is counted under its own batch.
     """
     conn = store.conn
     counts: Counter[tuple[str, str]] = Counter()
@@ -300,7 +300,7 @@ def waiting(conn: sqlite3.Connection) -> set[str]:
 
 
 def note_view(conn: sqlite3.Connection, person: str) -> None:
-    """Record that the person reads a page that shows all labels of the selected units (`judge.store.selection`)."""
+    """Record that the person was shown a page with all labels of the selected units (`judge.store.selection`)."""
     # A person's own label is not an exposure.
     rows = (
         "SELECT l.unit_id, CASE a.kind WHEN 'judge' THEN 'judge' WHEN 'gold' THEN 'gold' ELSE 'labels' END AS what, "

@@ -187,16 +187,17 @@ class Queue:
         return None
 
     def first(self) -> int:
-        """Return the unit with which the session begins.
+        """Return the position of the unit with which the session begins.
 
-        This is a unit that still needs a decision to keep or revise, if there is one; otherwise the first open
-        unit; otherwise the first unit.
+        This is the first unit with a label that the user must still keep or revise. If there is none, it is the first
+        open unit or, if no unit is open, the first unit.
         """
         return self.second_open() or self.next_open() or self.neighbour(0, 1) or 1
 
     def following(self, position: int) -> int | None:
-        """Return the next open unit or, if there is none, a unit that still needs a decision to keep or revise.
-        Return None at the end of the batch.
+        """Return the position of the next open unit, or None at the end of the batch.
+
+        If no unit is open, return the first unit with a label that the user must still keep or revise.
         """
         # If a judge's label was shown and the person neither kept nor revised, it is shown again before the end.
         return self.next_open(position) or self.second_open()
@@ -287,15 +288,17 @@ class Queue:
         }
 
     def reasons(self, position: int) -> dict[str, str]:
-        """Return the reasons for the right answers to a training unit. The result is empty until the unit is
-        locked, and if the gold labels have no reasons.
+        """Return the reasons for the right answers to a training unit.
+
+        The result is empty if the unit is not locked yet, or if the gold labels have no reasons.
         """
         query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
         return dict(self._blind.rows(query, [position]))
 
     def second_open(self) -> int | None:
-        """Return the first unit that still needs a decision to keep or revise, whether or not the judge's label
-        was already shown. Return None if there is no such unit.
+        """Return the first unit with a label that the user must still keep or revise, or None if there is none.
+
+        The judge's label for this unit may already have been shown.
         """
         if not self.info.reveal:
             return None

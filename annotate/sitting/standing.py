@@ -162,7 +162,7 @@ def make_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, o
 
 
 def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
-    """Return the sorted names of a batch's annotators. People whose units were all handed over are left out."""
+    """Return the sorted names of a batch's annotators. People whose units were all reassigned to others are left out."""
     # A lead's decisions are also a queue in `assignments`.
     query = (
         "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"

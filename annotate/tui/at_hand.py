@@ -25,7 +25,7 @@ class Clock:
         self._away = False
 
     def away(self, is_away: bool) -> None:
-        """Record that the terminal has lost the focus (`is_away`) or has it again."""
+        """Record that the terminal has lost the focus (if `is_away` is true) or regained it."""
         self.touch()
         self._away = is_away
 
@@ -94,7 +94,7 @@ class AtHand:
 
     @property
     def searched(self) -> str:
-        """The search that led to this unit, or an empty string if no search did."""
+        """The search text by which the user found this unit, or an empty string if the unit was not found by a search."""
         # On later units, the search would scroll to a match, and the annotator would not see how the text begins.
         search, position = self.found_by
         return search if position == self.unit.position else ""

@@ -101,7 +101,10 @@ class Form:
             await self.advance()
 
     async def advance(self, message: str = "") -> None:
-        """Go to the next open unit. If no unit is open, go to a unit to keep or revise, or to the end of the batch."""
+        """Go to the next open unit.
+
+        If no unit is open, go to a unit with a label that the user must still keep or revise, or to the end of the batch.
+        """
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         self._place.show(following or hand.unit.position, message)

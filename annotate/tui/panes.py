@@ -158,7 +158,10 @@ class Texts(Horizontal):
         return above[-1].name, above[-1].shown.raw(starts[top] - above[-1].at, len(above[-1].raw))
 
     def scroll_to_place(self, place: tuple[str, int] | None) -> None:
-        """Scroll to a place that `place` returned before the texts were laid out again."""
+        """Scroll to a position in the texts, or to the beginning if `place` is None.
+
+        The position was returned by the method `place` before the texts were laid out again.
+        """
         y = 0
         if place is not None and self._text is not None:
             text = next(t for t in self._text.texts if t.name == place[0])

@@ -39,7 +39,7 @@ _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
 
 
 class Dialogue:
-    """A dialogue with one annotator, which begins with the first unit and ends with the input."""
+    """A dialogue with one annotator. It begins with the first unit, and ends when the annotator quits or the input ends."""
 
     def __init__(self, desk: Desk, lines: TextIO, out: TextIO) -> None:
         self._desk, self._lines, self._out = desk, lines, out
@@ -287,7 +287,10 @@ class Dialogue:
         self._advance()
 
     def _advance(self) -> None:
-        """Go to the next open unit. If no unit is open, go to a unit to keep or revise, or to the end of the batch."""
+        """Go to the next open unit.
+
+        If no unit is open, go to a unit with a label that the user must still keep or revise, or to the end of the batch.
+        """
         hand, desk = self._hand, self._desk
         following = desk.following(hand.unit.position)
         if following is None:

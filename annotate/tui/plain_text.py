@@ -100,7 +100,7 @@ def _judge_lines(desk: Desk, hand: AtHand) -> Iterator[str]:
 def list_lines(desk: Desk, only: str, search: str) -> Iterator[str]:
     """Yield one line for each unit that passes the filter `only` (one of FILTERS) and contains `search`.
 
-    At most LISTED units are listed. The last line has their number and the total number.
+    At most LISTED units are listed. The last line says how many units are listed, and how many there are in total.
     """
     rows, total = desk.listing(only, search, limit=LISTED), desk.count(only, search)
     for row in rows:
@@ -123,12 +123,12 @@ def help_lines(desk: Desk) -> Iterator[str]:
 
 
 def screen_rows(out: TextIO) -> int:
-    """Return the number of lines that are visible at once, or a default if `out` is not a terminal."""
+    """Return the number of lines that the terminal shows, or a default if `out` is not a terminal."""
     return os.get_terminal_size(out.fileno()).lines if out.isatty() else USUAL_ROWS
 
 
 def wrap_for_terminal(text: str, out: TextIO) -> str:
-    """Wrap the lines of a text between words if `out` is a terminal. The terminal would wrap them within words."""
+    """Wrap a text between words if `out` is a terminal, because the terminal itself would break words."""
     columns = os.get_terminal_size(out.fileno()).columns if out.isatty() else 0
     if not columns:
         return text

@@ -87,7 +87,7 @@ class ReviewRows(ScrollView, can_focus=True):
         self._follow()
 
     def page(self, pages: int) -> None:
-        """Move the cursor by whole pages of the screen."""
+        """Move the cursor down by this number of screen pages, or up if the number is negative."""
         self.move(pages * max(self.size.height - 1, 1))
 
     def _follow(self) -> None:

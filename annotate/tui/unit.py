@@ -1,5 +1,7 @@
-"""A unit as styled text with highlights: the head (question, claim, the sentence in question), the body (passage or
-answer) and, for parts of answers, the passages beside the body.
+"""A unit as styled text with highlights.
+
+The head contains short texts such as the question, the claim or the sentence to be labelled. The body is a passage or
+an answer. For parts of answers, the passages are beside the body.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class UnitView:
         self.scrolls["labels"].scroll_to(y=0, animate=False)
 
     def draw_labels(self) -> None:
-        """Draw the labels of others, the user's labels and note, and divide the rows between the parts of the screen."""
+        """Draw the labels of others, and the user's flag and note. Then divide the rows between the parts of the screen."""
         state, others = self._hand.unit.state, self._labels_of_others()
         others = Content("") if others is None else others + "\n"
         self._fill("said", others)
@@ -258,9 +258,9 @@ class UnitView:
         return (self.pane, self.texts.aside) != before
 
     def _next_pane(self) -> tuple[Pane, bool]:
-        """Return the pane that Tab selects next.
+        """Return the pane that Tab selects next, and whether it is the passages beside an answer.
 
-        The second value is true for the passages beside an answer, which are part of the text pane.
+        These passages belong to the pane `text`.
         """
         ways: list[tuple[Pane, bool]] = [("text", False)]
         if self.texts.two:

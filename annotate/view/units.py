@@ -60,7 +60,8 @@ class ShownLabel:
 class ShownUnit:
     """A unit on a page.
 
-    `texts` are tuples of (name, remark, pieces). `lost` are tuples of (run, status, reason) for judgements without a label.
+    Each entry of `texts` is a tuple (name, remark, pieces). `lost` has a tuple (run, status, reason) for each judgement
+    without a label.
     """
 
     unit_id: str
@@ -117,9 +118,9 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _find_undrawn(store: Store) -> set[str]:
-    """Return the ids of the units, and of their items, that open batches may still draw.
+    """Return the ids of the units that open batches may still draw, and of these units' items.
 
-    A batch is considered only if it draws units until a verdict is decided.
+    Only batches that draw units until a verdict is decided are considered.
     """
     # The seed fixes the order of such a draw, so its next block is known. The people who get these units label them blind.
     query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"

@@ -51,8 +51,7 @@ _FAILED = "failed"
 class AnchorDraw:
     """A set of anchors with their first replies.
 
-    `power` is the probability that a check detects a change. It assumes that the replies have changed for the share
-    `CHANGED` of the anchors.
+    `power` is the probability that a check detects a change in the replies to a share `CHANGED` of the anchors.
     """
 
     number: int
@@ -152,7 +151,7 @@ def opening_run(store: Store, asking: Asking, number: int) -> str | None:
 def next_check(store: Store, plan: Plan, number: int) -> int:
     """Return the number of the next check.
 
-    If the last check was interrupted and began less than a day ago, it is resumed under its own number.
+    If the last check was interrupted and began less than a day ago, return its number, so that it is resumed.
     """
     query = (
         f"SELECT json_extract(options, '$.{CHECK}'), finished, started FROM runs WHERE task = ? AND model = ? "

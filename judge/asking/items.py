@@ -33,7 +33,7 @@ class Imported:
     has_grounds: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per transaction: its files, data sets, new rows by kind, and the number of skipped rows."""
+        """Return one dict per transaction: its files and data sets, and the numbers of new rows by kind and of skipped rows."""
         return [
             {"files": files, "datasets": report.datasets, **report.counts, "skipped": len(report.skipped)}
             for files, report in self.transactions

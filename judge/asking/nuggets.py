@@ -1,4 +1,4 @@
-"""Import nuggets and assignments, for `judge nuggets import` and Python."""
+"""Import nuggets and their assignments to answers, for `judge nuggets import` and Python."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,10 @@ def assigner(judge: str | None, annotator: str | None, condition: str | None) ->
 def import_files(
     store: Store, paths: Sequence[Path], whose: Assigner, dataset: str | None, skip_bad: bool
 ) -> FilesImported:
-    """Import nuggets and assignments, one transaction per file. Raises BadInput for an invalid row unless `skip_bad`."""
+    """Import nuggets and assignments, one transaction per file.
+
+    Invalid rows are skipped if `skip_bad` is true. Otherwise, they raise BadInput.
+    """
 
     def add(
         store: Store, rows: Iterable[NuggetRow], info: ImportInfo, skipped: list[Any], bad: Bad

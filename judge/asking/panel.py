@@ -52,7 +52,10 @@ def pool_runs(store: Store, runs: Sequence[str], field: str, method: str, task_i
 
 
 def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
-    """Prepare the run of each member. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
+    """Prepare the run of each member.
+
+    Raises UsageError if an option is also set by the recipe, or if the recipe is for another task.
+    """
     # A common option would overwrite what makes the members different judges.
     given = [
         *list_decided(options),

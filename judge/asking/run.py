@@ -209,7 +209,10 @@ def refuse_beside_recipe(given: Sequence[str]) -> None:
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
-    """Apply a recipe to the plan. Raises UsageError for options that the recipe sets, or if the recipe is for another task."""
+    """Apply a recipe to the plan. Return the plan, the recipe and notes for the user.
+
+    Raises UsageError if an option is also set by the recipe, or if the recipe is for another task.
+    """
     from judge.improve.recipe import read_recipe
 
     refuse_beside_recipe(list_decided(options))

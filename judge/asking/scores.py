@@ -45,8 +45,8 @@ def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
 class ScoreArguments(TypedDict, total=False):
     """The arguments of a score in Python, named like the options of `judge score`.
 
-    `runs` names the judges; each name is that of a model, a run or a panel. `readings` maps the names of the paper's
-    own options to values. `interval` is "bca", "percentile", or None for no intervals ("none" is also accepted).
+    `runs` names one or more models, runs or panels as judges. `readings` maps the names of the paper's own options to
+    values. `interval` is "bca", "percentile", or None for no intervals ("none" is also accepted).
     """
 
     runs: str | Sequence[str]

@@ -130,9 +130,9 @@ def _settings(options: RunOptions, given: Collection[str], provider: Provider) -
 
 
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
-    """Return the plan of a step. If the step resumes a run, the plan has the settings of that run.
+    """Return the plan of a step.
 
-    Otherwise, it has the given options.
+    If the step resumes a run, the plan has the settings of that run. Otherwise, the plan has the given options.
     """
     step_options = replace(options, relevant=None, examples=None, recipe=None)
     typed, began = step.model_and_options

@@ -29,7 +29,7 @@ _TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
 class Outputs:
     """The user's description of the imported files.
 
-    Outputs have a system, a condition and a paper, and rankings have a stage.
+    `system`, `condition` and `paper` describe answers and verdicts, and `stage` describes rankings.
     """
 
     system: str | None = None
@@ -51,7 +51,7 @@ class FilesImported:
     lacks: list[str] = field(default_factory=list)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per file: new rows by kind, and the number of skipped rows."""
+        """Return one dict per file: its path, the number of new rows of each kind, and the number of skipped rows."""
         return [
             {"file": str(path), **report.counts, "skipped": len(report.skipped)}
             for path, report in self.reports

@@ -165,7 +165,7 @@ def _environment() -> Environment:
 
 
 def _keys(section: Section) -> list[str]:
-    """Return the keys of a section's tables, for the references to them in the section's text."""
+    """Return the keys of a section's tables. The section's text refers to the tables by these keys."""
     keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
     return [key for key in keys if key]
 
@@ -182,7 +182,7 @@ def _describe_label(label: CaseLabel) -> str:
 
 
 def _parts(table: Table, caption: str) -> Iterator[dict[str, Json]]:
-    """Yield the template variables for each part of a table that fits on a page."""
+    """Split a table into parts that each fit on a page. Yield the template variables for each part."""
     cells = grid(table)
     shown = cells.rows[: table.count_shown()]
     notes = [text(note) for note in table.note_omitted() + list(table.notes)]
