@@ -54,7 +54,10 @@ class AnswerAdder(Adder[AnswerRow]):
         dataset: str | None = None,
         ways: str = "a column (system, model, or --system-column)",
     ) -> None:
-        """Prepare to add answers. `ways` is the part of an error message that says how to name the systems."""
+        """Start adding answers.
+
+        `ways` is a phrase for error messages that tells the user how to name a system.
+        """
         super().__init__(conn, import_id)
         self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]

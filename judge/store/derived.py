@@ -88,9 +88,9 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class FieldLabels:
-    """The labels for one field, aligned with units. None means that a unit has no label.
+    """The labels for one field: one value for each unit, or None if the unit has no label.
 
-    `derived_from` is the name of the field in the prompt from which this field is derived.
+    If the field is derived from another field, `derived_from` is the name of that field.
     """
 
     field: str
@@ -232,10 +232,10 @@ def _add_judgements(
     n: int,
     missing: Mapping[str, tuple[Status, str]],
 ) -> None:
-    """Add the judgements of a derived run, one for each of `n` units.
+    """Add one judgement for each of the `n` units of a derived run.
 
-    The units with a label in one of `fields` get the status ok. `missing` has the status and the reason for
-    each other unit.
+    Units with a label in one of `fields` get the status ok. For every other unit, `missing` contains its
+    status and the reason.
     """
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()

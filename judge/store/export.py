@@ -137,8 +137,8 @@ def newer_version(name: str, task: Task) -> str | None:
 def read_judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
     """Yield one row for each judged unit and repeat, in study order.
 
-    A row has the status, labels, distributions and raw reply. If the run was fitted on labels, the column
-    `FITTED` says whether it was fitted on the row's question.
+    A row contains the status, labels, distributions and raw reply. If the run was fitted on labels, the row
+    also has the key `FITTED`. Its value is True if the fit used labels for the row's question.
     """
     # Labels on questions with a fold are unbiased, because the fit did not use these questions.
     questions = {q for q, fold in folds(store.conn, run["run_id"]).items() if fold is None}

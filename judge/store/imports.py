@@ -48,8 +48,9 @@ class ImportReport:
 class Adder(ABC, Generic[T]):
     """Adds the rows of an import inside its transaction.
 
-    All `counts` except `unchanged` count new rows. `adds` lists the names of the counts. `import_id` is
-    stored as the origin of the rows. It is the id of a new import or of a run.
+    `adds` lists the kinds of rows that are counted. `counts` contains the number of new rows of each kind,
+    and the number of `unchanged` rows. `import_id` is stored as the origin of the rows. It is the id of a new
+    import or of a run.
     """
 
     adds: ClassVar[tuple[str, ...]]

@@ -30,8 +30,9 @@ _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, i
 class Job:
     """The batch requests that a command creates for a run. The files of the job are in `folder`.
 
-    If `base_url` is None, another program processes the files. `most_tokens` and `most_cost` (US dollars,
-    None if no price is known) are upper bounds for the sum over all requests.
+    If `base_url` is None, another program processes the files. `most_tokens` and `most_cost` are upper bounds
+    for the total tokens and the total cost of the job. The cost is in US dollars, or None if no price is
+    known.
     """
 
     job_id: str
@@ -146,8 +147,9 @@ def _seen_from(study: Path, folder: Path) -> str:
 
 
 def rebase(folder: str, study: Path, other: Path) -> str:
-    """Convert a stored folder path from one relative to the folder of `study` to one relative to the folder
-    of `other`, a study elsewhere.
+    """Convert a folder path that is stored in `study` to the path to store in `other`.
+
+    Each study stores paths relative to its own folder.
     """
     return _seen_from(other, study.resolve().parent / folder)
 

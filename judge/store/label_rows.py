@@ -91,8 +91,8 @@ def add_column(
 
     `values` has one value for each unit. If the value is None, the unit gets no label.
 
-    Values that all rows share are literals in the statement. Binding these values for each row would take
-    twice as long.
+    Values that are the same in all rows are part of the SQL text. Binding them for each row would take twice
+    as long.
     """
     rows: Iterable[tuple[str | None, ...]] = zip(units, values, distributions or repeat(None), strict=False)
     # There may be millions of values, so they are filtered only if some of them are missing.
@@ -107,9 +107,9 @@ def add_column(
 
 
 def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, at: str) -> None:
-    """Add judgements with this status for units of the run.
+    """Add a judgement with this status for each unit that has a label from the run in this field.
 
-    A judgement is added for every unit that the run has labelled in this field but that has no judgement.
+    Units that already have a judgement are skipped.
     """
     conn.execute(
         "INSERT OR IGNORE INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) "
@@ -132,7 +132,10 @@ def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: s
 
 
 def make_label_rows(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
-    """Return (field, value, distribution, rationale) for each label in a reply, without derived labels."""
+    """Return (field, value, distribution, rationale) for each label that was read from a reply.
+
+    Labels that were derived from other labels are omitted.
+    """
     query = (
         f"SELECT field, value, distribution, rationale FROM labels AS l WHERE {OF_UNIT.format(run='?', unit='?')} "
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"

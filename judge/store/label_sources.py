@@ -184,7 +184,7 @@ def pick_by_time(keep: Keep) -> Callable[[Conflict], str]:
 def pick_by_value(value: str) -> Callable[[Conflict], str]:
     """Return a function that resolves a conflict in favour of `value`.
 
-    The function raises UsageError if no source in the conflict has this value.
+    The function raises UsageError if no source in the conflict gave this label.
     """
 
     def keep(conflict: Conflict) -> str:

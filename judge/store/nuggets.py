@@ -56,7 +56,7 @@ class Assigner:
 
 
 class NuggetAdder(Adder[NuggetRow]):
-    """Adds nuggets, and collects the assignments for `keep`, which stores them."""
+    """Adds nuggets, and collects their assignments. `keep` stores the assignments."""
 
     adds = ("nuggets", "labels")
 
@@ -196,8 +196,9 @@ class NuggetAdder(Adder[NuggetRow]):
                 self.counts["unchanged"] += not new
 
     def _keep_run(self, conn: sqlite3.Connection, model: str) -> None:
-        """Store the assignments as a run of the judge. If the same assignments are imported again, the run is
-        the same.
+        """Store the assignments as a run of the judge.
+
+        Importing the same assignments again creates no second run.
         """
         field = self._task.spec.questions[0].field
         made = [

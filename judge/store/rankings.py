@@ -18,8 +18,9 @@ from judge.types import Json, Where
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The list for one item. `entries` contains (passage id, score or None), from rank 1. All ids are the
-    study's ids.
+    """The ranked list of passages for one item.
+
+    `passages` contains (passage id, score or None), from rank 1. All ids are ids in the study.
     """
 
     name: str
@@ -76,7 +77,7 @@ class _RankingAdder(Adder[Ranked]):
 
 
 class Ids:
-    """Finds the study's items and passages that a file from another tool names."""
+    """Looks up items and passages of the study by the names that another tool's file uses."""
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self._conn = store.conn

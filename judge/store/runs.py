@@ -197,10 +197,10 @@ def start_run(
     provider: Mapping[str, Json],
     run_id: str | None = None,
 ) -> tuple[str, bool]:
-    """Return the run with this task, model and identity.
+    """Return (the run's id, whether the run was already stored).
 
-    If `run_id` is given, this is the run with that id. Otherwise it is the newest such run, or a new run if
-    there is none. Returns (the run's id, whether the run was already stored).
+    This is the run `run_id` or, if `run_id` is None, the newest run with this task, model and identity. If
+    there is no such run, a new run is started.
     """
     run_identity = identity(options)
     with store.transaction() as conn:
@@ -262,8 +262,8 @@ def add_run(
     Returns (the run's id, whether the run was already stored). A stored run with the same task, model and
     identity is not changed.
 
-    The judgements are stored with the new run's id, whatever their `run_id` is. `fitted` contains units on
-    whose questions the judge was fitted.
+    The judgements are stored under the new run's id; their own `run_id` is ignored. The questions of the
+    units in `fitted` are recorded as questions on which the judge was fitted.
     """
     if earlier := find_begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True

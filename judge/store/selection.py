@@ -218,7 +218,7 @@ _RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item
 
 
 def _keep_inputs(conn: sqlite3.Connection, selection: Selection) -> None:
-    """Write the inputs that a selection supplies, such as contexts, to temporary tables.
+    """Write the contexts, options and relevant passages of a selection to temporary tables.
 
     Queries on `unit_texts` then use these inputs.
     """

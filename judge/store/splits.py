@@ -32,9 +32,9 @@ Look k is tested at LEVEL / 2^k, so the levels of all looks sum to LEVEL.
 class Look:
     """One look at a sealed test.
 
-    `look` is its number from 1, `level` is its significance level, and `runs` lists the tested runs.
-    `question` is a hash of the comparison and its labels: repeating the same comparison is not a new look. If
-    `question` is empty, every look is a new look.
+    `look` is the number of the look, counted from 1. `level` is its significance level, and `runs` lists the
+    tested runs. `question` is a hash of the comparison and its labels. A repeated comparison has the same
+    hash and is not a new look. If `question` is empty, every look is a new look.
     """
 
     look: int
@@ -174,7 +174,7 @@ _LABELS = " (labels "
 
 
 def describe_looks(store: Store, task_id: str) -> str:
-    """Describe how often the test has been looked at. The text is the end of a sentence in a report."""
+    """Describe how often the test has been looked at, as the end of a sentence for reports."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
     return f"has {times}; the next look is tested at {level_of(n + 1):.4g}"
@@ -196,7 +196,7 @@ def keep(store: Store, split: Drawn, parts: Mapping[str, str]) -> None:
 
 
 def add(store: Store, task_id: str, parts: Mapping[str, str]) -> None:
-    """Assign parts to questions, inside the caller's transaction."""
+    """Store the part to which each question belongs, inside the caller's transaction."""
     rows = [(task_id, question, part) for question, part in sorted(parts.items())]
     store.conn.executemany("INSERT INTO split_questions VALUES (?, ?, ?)", rows)
 

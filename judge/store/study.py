@@ -149,7 +149,7 @@ class Store:
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Use a small page cache in this context, which is for code that reads much of the study only once.
+        """Use a small page cache while the caller reads much of the study only once.
 
         A larger cache would not help, because no page is read twice.
         """

@@ -1,8 +1,8 @@
 """Store the scores from another tool (RAGAS, or an evaluator in Langfuse or Phoenix) as runs of that tool.
 
-Every label belongs to an annotator, and the annotator of these scores is a run whose model is the tool. The
-run's task is created for the score, and the task's field has the score's name. The field is a number or, if
-some of the scores are words, text. The tool can then be compared with judges like any other judge.
+Each tool gets one run for each field and kind of unit. The run's model is the tool's name. The run's task is
+generated, and its only field has the score's name. It is a numeric field, or a text field if some of the
+scores are words. The tool can then be compared with judges like any other judge.
 """
 
 import re

@@ -42,13 +42,14 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One contender's value for one measure: on the shared rows (`shared`) and on all of the contender's rows
-    (`own_rows`).
+    """One contender's value for one measure.
 
-    `against` is the difference from the best contender, with its p value. `p_holm` is this p value adjusted for
-    the number of comparisons. `mark` is "best" (also for several contenders with equal values), "tied" (no
-    significant difference from the best) or "worse". It is empty for a measure for which neither high nor low
-    values are better.
+    `shared` is the value on the shared rows, and `own_rows` is the value on all of the contender's rows.
+    `against` is the difference from the best contender, with its p value. `p_holm` is this p value adjusted
+    for the number of comparisons.
+
+    `mark` is "best", "tied" (no significant difference from the best) or "worse". Several contenders with
+    equal values can be "best". If neither high nor low values of the measure are better, `mark` is empty.
     """
 
     contender: str

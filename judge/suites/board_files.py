@@ -111,7 +111,7 @@ def legend(board: Board) -> list[str]:
 
 
 def _describe_order(board: Board) -> list[str]:
-    """Explain which measures are ordered by corrected values, and which by the judge's values."""
+    """For each measure, explain whether corrected values or the judge's values order the systems."""
     if not board.corrections or len(board.contenders) < 2 or board.axis != "system":
         return []
     who = ", ".join(dict.fromkeys(c.reference for c in board.corrections.values()))
@@ -184,7 +184,10 @@ def list_known_names(board: Board) -> list[tuple[str, KnownAs]]:
 
 
 def list_printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
-    """Return the published results as tuples (system, value in each column, annotator, source)."""
+    """Return one tuple for each published row of results: (system, values, annotator, source).
+
+    The values are in the order of the board's columns. A value that was not published is None.
+    """
     rows: dict[tuple[str, str, str], list[Published]] = {}
     for p in board.published:
         rows.setdefault((p.system, p.by, p.where), []).append(p)

@@ -87,8 +87,8 @@ class Run:
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
         """Return whether the run has these settings, including the values that the provider reports.
 
-        For a task without labels, options that affect only labels are not compared. The answer mode is
-        compared with the mode that the run used, because the mode `auto` is never stored.
+        If the task has no labels, options that affect only labels are ignored. The requested answer mode
+        `auto` matches every run.
         """
         _, options = from_stored(self.model, self.options)
         for name, value in settings.items():

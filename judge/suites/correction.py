@@ -1,9 +1,9 @@
 """Correct a paper's measures with human labels by PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
 
-Each measure gets three estimates: from the judge's labels, from human labels, and from both combined. For this,
-the paper's measures are computed three times: with the judge's labels, with human labels, and without labels.
-The values of measures that are means over units are then paired unit by unit. Values that do not depend on
-labels (such as that of an empty answer) need no correction.
+Each measure gets three estimates: from the judge's labels, from human labels, and from both combined. To
+obtain them, the paper's measures are computed three times: with the judge's labels, with human labels, and
+without labels. If a measure is a mean over units, its values are then paired unit by unit. Values that do not
+depend on labels, such as the value of an empty answer, need no correction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,12 +70,11 @@ def correct(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """Yield the scores to correct in groups, each with its reference labels and design weights.
+    """Yield groups of scores to correct: (study, scores, reference labels, design weights).
 
-    A group is (study, scores, reference labels, weights). Usually there is one group for all parts of the
-    paper, without weights. If the labelled units of a task were drawn with unequal probabilities, there is
-    one group per task. The parts that need labels from several tasks then form a separate group, without
-    weights.
+    Usually there is one group without weights, which contains all parts of the paper. If the labelled units
+    of a task were drawn with unequal probabilities, each task has its own group. Parts that use several tasks
+    then form one more group, without weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {

@@ -105,7 +105,8 @@ def _logits(
 def last_run(study: PaperStudy, before: int) -> Run | None:
     """Return the run that labels were read from most recently.
 
-    Return None if labels were read from at most `before` runs.
+    `before` is the length of `runs_read` before the labels were requested. Return None if no run was added
+    since then.
     """
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 

@@ -108,7 +108,7 @@ def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
 
 
 def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
-    """Return the task that judges sentences by the relevant passages, and the required purpose of its run."""
+    """Return the task that compares sentences with relevant passages, and the purpose of the run to use."""
     kind = study.option("relevant-set")
     # The judge sees different passages if relevance comes from a different source, so these labels are a separate run.
     if kind == "marked":
@@ -123,7 +123,7 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
 
 
 def reads(run: Run) -> dict[str, str]:
-    """Return the values of --relevant-set and --relevance that make a score read this run."""
+    """Return the values of --relevant-set and --relevance with which a score uses this run."""
     if run.task_id == "grounding_related":
         return {"relevant-set": "answer+related"}
     shown = run.options.get("relevant")

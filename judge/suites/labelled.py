@@ -72,11 +72,12 @@ def fitting(
     shown: str | None = None,
     probabilities: Mapping[str, str] | None = None,
 ) -> int:
-    """Count the units that can be judged in this task. These are the units that have all inputs of the task.
+    """Count the units that have all inputs of the task, and can therefore be judged in it.
 
-    `given` maps items to their contexts; if it is set, items without a context are not counted. `shown` says
-    which passages are relevant, for tasks that show relevant passages (see `judge.runner.contexts`).
-    `probabilities` contains the system's earlier probabilities for the options, for tasks that show them.
+    `given` maps items to their contexts. If it is not None, items without a context are not counted. If the
+    task shows relevant passages, `shown` says where their relevance comes from (see `judge.runner.contexts`).
+    If the task shows probabilities for the options, `probabilities` contains those from the system's first
+    pass.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")

@@ -46,8 +46,9 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _topics(study: PaperStudy) -> pd.DataFrame:
-    """Return n_vital and n_okay for each item_id. Add notes on items without nuggets, and on items without
-    vital nuggets.
+    """Return the number of vital and okay nuggets of each item (n_vital, n_okay).
+
+    Items without nuggets are omitted. Notes report these items, and items without vital nuggets.
     """
     counts = study.rows.nuggets()
     items = study.rows.items["item_id"]

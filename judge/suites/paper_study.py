@@ -36,10 +36,10 @@ FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
 
 
 class PaperStudy(SystemReading):
-    """A study as a paper reads it: the options, notes and steps of the reading, the requested `rows`, and the labels.
+    """A study as a paper reads it: options, notes, missing steps, the requested `rows`, and labels.
 
-    `judges` selects the runs of judges and of the system under test. `labelled` returns the labels of units, either by judges
-    or by people (`judge.suites.people`).
+    `judges` selects the runs of judges and of the system under test. `labelled` returns the labels of units.
+    They come from judges or from people (`judge.suites.people`).
     """
 
     def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
@@ -95,12 +95,12 @@ class PaperStudy(SystemReading):
         return system
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
-        """Return a table of outputs of the system under test, each of which is about a single passage.
+        """Return a table of the system's outputs about single passages, one row per passage.
 
         The table has the columns of `labels` and the column passage_id. If outputs were imported, only these
-        are used, and a passage without an output counts as a failure of the system. Otherwise, the outputs
-        come from a run of this study. If there is no such run, and no model can generate the outputs, record
-        the missing condition and return None.
+        are used. A passage without an output then counts as a failure of the system. Otherwise, the outputs
+        come from a run in this study. If there is no such run, and no model can generate the outputs, the
+        condition is recorded as missing and the result is None.
         """
         system = self.get_tested()
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
@@ -158,18 +158,15 @@ class PaperStudy(SystemReading):
         examples: str | None = None,
         shown: ShownProbabilities | None = None,
     ) -> pd.DataFrame | None:
-        """Return a table of the answers of the system under test, one row per item: unit_id, item_id,
-        question_id, label, status.
+        """Return the system's answers, one row per item: unit_id, item_id, question_id, label, status.
 
-        The answers, including refused and malformed ones, come from a run of `judge answers generate` under
-        this context. If there is no such run, imported answers under this condition are used. If there are no
-        imported answers, and no model generates the system's outputs (`maker`), record the missing condition
-        and return None.
+        The answers come from a run of `judge answers generate` under this context, including refused and
+        malformed answers. If there is no such run, imported answers are used. If there are none, and no model
+        can generate them (see `maker`), the condition is recorded as missing and the result is None.
 
-        Items without an input or a context are not judged. For other items without an answer, a step is
-        recorded. `only` is a condition on `unit_texts`. `examples` names the items that are shown with every
-        question and are not scored (None: unspecified). `shown` contains the option probabilities for a second
-        pass.
+        Items without an input or a context are not judged. If other items have no answer, a step is recorded.
+        `only` is a condition on `unit_texts`. `examples` lists the items that are shown as examples and are
+        not scored (None: unspecified). `shown` contains the option probabilities for a second pass.
         """
         system = system or self.get_tested()
         items = self.rows.units("item", only, "n item_id question_id")

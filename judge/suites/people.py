@@ -107,7 +107,7 @@ class PeopleLabels:
         return labels, status, missing
 
     def _read_whole_draws(self, store: Store) -> set[int]:
-        """Return the unit numbers in samples that consist of whole questions."""
+        """Return the numbers of the units that were drawn in samples of whole questions."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL

@@ -42,10 +42,10 @@ async def perform(
 ) -> Performed:
     """Perform the missing steps, and repeat this until no step is missing. The provider must be open.
 
-    `missing` returns the missing steps, or None. Its argument is True only on the first call, because statuses in
-    `--retry` are retried only once. `plan_of` creates the plan for a step, and `limits` is a plan with the
-    limits for all steps together. `report_line` is called before each step with a line that describes the
-    step.
+    `missing` returns an object with the missing steps, or None if no step is missing. It is called with True
+    the first time and with False afterwards, because statuses in `--retry` are retried only once. `plan_of`
+    creates the plan for a step, and the plan `limits` contains the limits for all steps together.
+    `report_line` is called with a description of each step before it is performed.
 
     Returns early if a run stops because of an interruption, a limit or an unreachable server. Raises
     AdjudgeError if a step is still missing after it was performed.

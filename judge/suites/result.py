@@ -160,8 +160,9 @@ def scores_of(
 
 
 def _note_unread(study: PaperStudy) -> None:
-    """Add a note for each run that is named by --run but not used in any part of the score, such as a run of a
-    different task.
+    """Add a note for each run that --run names but the score does not use.
+
+    An example is a run of a different task.
     """
     run_ids = {source.run.run_id for source in study.judges.runs_read}
     for run in study.judges.pinned:

@@ -65,8 +65,9 @@ class PathPlace:
 class Route:
     """A route and the results of its tests.
 
-    `at` is the last step at which the promise holds, or None if it never holds. `reached[u]` is the first
-    step that accepts the table's unit u. `tested[u]` is True if the label of this unit was used in the tests.
+    `at` is the last step at which the promise holds, or None if it never holds. For the unit in row u of the
+    table, `reached[u]` is the first step that accepts it. `tested[u]` is True if the unit's label was used in
+    the tests.
     """
 
     table: derive.RunTable
@@ -242,11 +243,10 @@ def among(table: derive.RunTable, units: Set[str]) -> BoolArray:
 def _sides(
     honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
 ) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of labelled units.
+    """Return two masks of labelled units: those that determine the path, and those that test the promise.
 
-    Units in the first mask fix the order of the thresholds, and units in the second test the promise. If the
-    task is split, the first mask selects the units in learn and tune, and the second selects those in the
-    sealed test.
+    If the task is split, the first mask selects the units in learn and tune, and the second selects those in
+    the sealed test.
     """
     if split is not None:
         part = [split.parts.get(name, "") for name in names]
@@ -275,8 +275,8 @@ def _path(
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
     """Compute the path without the labels that are used in the tests.
 
-    Returns the steps (judge, threshold), the first step that accepts each unit, and the judge that labels
-    each unit at that step.
+    Returns the steps (judge, threshold), the first step that accepts each unit, and the judge whose label is
+    accepted in this step.
     """
 
     def confidences_of(mask: BoolArray, j: int) -> FloatArray:

@@ -23,8 +23,9 @@ from judge.types import GOLD, Json
 class RouteCheck:
     """The result of checking a route's promise on new labels.
 
-    `p` is the p value under the null hypothesis that the judge agrees too rarely. `p_broken` is the p value
-    under the null hypothesis that the judge agrees often enough.
+    `p` is the p value of the test that can confirm the promise. Its null hypothesis is that the agreement is
+    too low. `p_broken` is the p value of the test that can show that the promise is broken. Its null
+    hypothesis is that the agreement is high enough.
     """
 
     run: str

@@ -75,7 +75,7 @@ def comparable(run: chosen.Run) -> str:
 
 
 def _common(each: Sequence[Sequence[str]]) -> list[str]:
-    """Return the strings that occur in all of these lists."""
+    """Return the strings that all of these lists contain."""
     return [words for words in each[0] if all(words in words_of for words_of in each)]
 
 
@@ -236,7 +236,7 @@ class RunLabels:
         return [f"{run.run_id} ({run.task}, {describe(run.settings)})" for run in left.values()]
 
     def _labels_of(self, run: chosen.Run, units: UnitNumbers, field: str) -> UnitLabels:
-        """Return a run's labels. Units with a status in `request.retry` count as not judged yet."""
+        """Return a run's labels. Units with a status in `request.retry` are treated as unjudged."""
         labels, status, missing = read_run_labels(self.rows.store, run, units, field)
         return labels, status, missing | np.isin(status, self.request.retry)
 

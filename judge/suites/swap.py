@@ -200,7 +200,7 @@ def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str])
 
 
 def _shares(study: PaperStudy, task: str) -> list[Score]:
-    """Return, for a task's first field, the share of each label among the judged units."""
+    """Return the share of judged units that have each label of the task's first field."""
     table = study.labels(task)
     # A unit that one side was not asked about is not a difference between the two.
     table = table[table["status"] != NOT_JUDGED]

@@ -96,8 +96,8 @@ class SystemReading(Reading):
     def find_stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
         """Return the stored answers of a system under a condition, or None if there are none.
 
-        The condition may be stored under its name in the paper, or under the name that `judge answers generate`
-        uses.
+        A condition can have two names: imported answers use the paper's name, and generated answers use
+        adjudge's name. Both names are tried.
         """
         there = self.rows.systems()
         # Imported outputs use the paper's name of a condition, and outputs that were generated in the study use ours.
