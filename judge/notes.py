@@ -200,7 +200,7 @@ class Note(str):
 
     @property
     def general(self) -> str:
-        """The words without counts."""
+        """The text of the note without counts, if such a text is defined. Otherwise, the full text."""
         return GENERAL[self.code](**self.parameters) if self.code in GENERAL else str(self)
 
 
@@ -214,5 +214,5 @@ def code_of(note: str) -> str | None:
 
 
 def general(note: str) -> str:
-    """Return a note without its counts, if it has a code."""
+    """Return the general form of a note, which has no counts. Any other text is returned unchanged."""
     return note.general if isinstance(note, Note) else note

@@ -54,7 +54,11 @@ BUILT_IN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """A vendor's domain, the environment variables for its keys, and the variable that names another server."""
+    """What is usual for a vendor.
+
+    `domain` is the domain of its servers. `keys` lists the environment variables that may contain its API
+    key. `base_url` is the environment variable with the address of another server.
+    """
 
     domain: str
     keys: tuple[str, ...]
@@ -217,7 +221,7 @@ def remember_folder(folder: Path) -> None:
 
 
 def _is_permitted(address: ServerAddress, vendor: str, allowed: Allowed) -> bool:
-    """Return whether a server that a file names may be called at all."""
+    """Return whether a server that a file names may be called, with or without a key."""
     if _with_usual_key(address, vendor, allowed):
         return True
     if vendor not in _USUAL:
@@ -328,13 +332,16 @@ def _remember_server(address: ServerAddress | None, vendor: str, variable: str |
 
 
 def _servers() -> set[tuple[str, str | None]]:
-    """Return the pairs of a server and a variable that the user has named. The variable may be None."""
+    """Return the pairs of a server and a variable that the user has allowed.
+
+    The variable is None if the user has allowed only the server.
+    """
     pairs = {(row[1], row[2]) for row in _read_remembered() if row[0] == "server" and len(row) == 3}
     return _named | {(origin, name) for origin, name in pairs if origin is not None}
 
 
 def _read_remembered() -> list[list[str | None]]:
-    """Return the valid lines of the file."""
+    """Return the valid lines of `allowed.jsonl`, parsed."""
     try:
         lines = (configuration_folder() / FILE).read_text("utf-8").splitlines()
     except (OSError, ValueError):

@@ -47,7 +47,7 @@ class PluginFailed(AdjudgeError):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point. `problem` is the error that `judge plugins` found when it loaded the plugin, or None."""
+    """An entry point. `problem` is the error that occurred when `judge plugins` loaded the plugin, or None."""
 
     kind: str
     name: str

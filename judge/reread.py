@@ -18,7 +18,10 @@ from judge.types import Json, LabelDistribution, Reply, Status
 
 
 class Unlike(NamedTuple):
-    """A label that differs from the reply or is missing. If `expected` is None, there should be no label."""
+    """A label for which the study and the reply differ.
+
+    `expected` is None if there should be no label, and `stored` is None if the label is missing.
+    """
 
     unit: str
     field: str

@@ -91,9 +91,9 @@ def rank_by_bm25(
 
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
-    """Return two lists with one entry for each distinct passage: its copies, and its text.
+    """Return the copies and the texts of all distinct passages, as two parallel lists.
 
-    The copies are a mapping from item to passage id.
+    The copies of a passage are a mapping from each item that has the passage to the id of its copy.
     """
     dataset_names(store, dataset)
     query = (

@@ -326,7 +326,7 @@ def get_given(options: RunOptions) -> dict[str, Any]:
 
 
 def list_decided(options: RunOptions) -> list[str]:
-    """Return the flags of those options that a recipe sets and that differ from their defaults."""
+    """Return the flags of the options that have non-default values and that a recipe can set."""
     return [WRITTEN[name].flag for name in get_given(options) if WRITTEN[name].decided]
 
 

@@ -37,9 +37,9 @@ PEEKED = 100
 class PostReport:
     """The files of a job that may or may not have been posted.
 
-    `unsure` contains a description of each of these files. `undecided` describes one whose batch was not
-    found in the vendor's list. For such a file, it may never be known whether it was posted. `undecided` is
-    None if there is no such file.
+    `unsure` contains a description of each of these files. `undecided` describes one of these files whose
+    batch is not in the vendor's list, or is None if there is none. It may never be known whether that file
+    was posted.
     """
 
     unsure: list[str] = field(default_factory=list)
@@ -162,7 +162,7 @@ def since_posted(file: JobFile) -> float:
 
 
 def _is_ours(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:
-    """Return whether a batch contains requests from this file, or None if its results do not name any request yet."""
+    """Return whether a batch contains requests from this file. Return None if the batch has no results yet."""
     try:
         seen = list(islice(service.custom_ids(batch_id), PEEKED))
     except Rejected as error:

@@ -50,10 +50,11 @@ class JobTally:
     - `free` counts answers that were not restricted to the labels, although the run requires this.
     - `known` counts lines that had been read before.
     - `late` counts answers for units that have a newer attempt.
-    - `unasked` counts the requests that the vendor did not process, by reason. `released` counts the units of
-      these requests.
-    - `unknown` contains the first lines that belong to another job. `odd` contains the first lines that are
-      not results. `named` has the total number of lines of both sorts.
+    - `unasked` counts the requests that the vendor did not process, by reason.
+    - `released` counts the units of these unprocessed requests.
+    - `unknown` contains the first few lines that belong to another job.
+    - `odd` contains the first few lines that are not results.
+    - `named` has the total numbers of these unknown lines and odd lines.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -114,8 +115,9 @@ class JobTally:
 
 
 def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
-    """Read result files into the study, with a commit every few hundred lines. Only these lines are kept in memory.
+    """Read result files into the study.
 
+    To limit the memory use, the lines are read and committed a few hundred at a time.
     Raises BadInput if a file cannot be opened.
     """
     reading = _Reading(store, job)
@@ -282,8 +284,9 @@ def asker_of(store: Store, job: Job) -> Asker:
 
 
 def price_of(job: Job) -> Price | None:
-    """Return the price that was stored when the job was created. A price that depends on the size of the call
-    is looked up in its price list again.
+    """Return the price that was stored when the job was created.
+
+    If the price depends on the size of the call, it is looked up in the price list again.
     """
     if job.price is None:
         return None

@@ -66,7 +66,10 @@ def mask_key(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
 
 
 def _spellings(character: str) -> bytes:
-    """Return a pattern that matches a character in JSON text, including JSON that is nested in a JSON string."""
+    """Return a pattern that matches a character in JSON text, whether or not the character is escaped.
+
+    The pattern also matches if the JSON text is itself encoded in a JSON string.
+    """
     plain, number = re.escape(character).encode(), ord(character)
     slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES
     return rb"%s(?:%s|(?<=\\)u00(?i:%02x))" % (slashes, plain, number)

@@ -191,9 +191,9 @@ class _Batched:
         return True
 
     def _exceeds_limits(self, report: RunReport, open_jobs: list[Job]) -> bool:
-        """Return whether jobs that an earlier command did not post could exceed the limits of this command.
+        """Return whether posting the unposted jobs of earlier commands could exceed this command's limits.
 
-        In that case, none of these jobs is posted, and the report says why.
+        If so, none of these jobs is posted, and the report says why.
         """
         unposted = [
             j
@@ -249,10 +249,10 @@ class _Batched:
         return ", ".join(parts)
 
     def _only_undecided_files(self, run_id: str) -> bool:
-        """Return whether the run is only waiting for files that may never have been posted.
+        """Return whether the run is waiting only for files that nobody can account for.
 
-        This is the case if, for every file whose results have not been read, it has been unknown for longer
-        than `--patience` whether the file was posted.
+        It is unknown whether such a file was posted, and the last attempt to post it was at least as long ago
+        as `--patience` allows. Files whose results have been read are ignored.
         """
         unread = [
             file

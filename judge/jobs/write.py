@@ -1,6 +1,7 @@
-"""Write the pending units of a run to request files, one line for each request. The files are written as a stream.
+"""Write the pending units of a run to request files, one line for each request.
 
-The files are written first and the job last, so that a half-written job does not reserve any units.
+The requests are written one by one, so that they need little memory. The job is stored after its files, so that a
+half-written job does not reserve any units.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ def write_job(
 def _check(plan: Plan, settled: Settled) -> None:
     """Raise UsageError if batches do not support the plan.
 
-    Batches support neither several calls per unit nor rationales whose quotes must be checked.
+    Batches do not support several calls per unit. They also do not support quotes as rationales, because the
+    quotes cannot be checked.
     """
     if plan.sampling.orders > 1:
         raise UsageError(
@@ -161,7 +163,7 @@ def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]
 
 @dataclass(slots=True)
 class _JobPage:
-    """The rows for some of the requests, collected so that they can be written in one transaction."""
+    """Database rows for several requests, which are stored in one transaction."""
 
     rows: list[JobRequest] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)

@@ -6,8 +6,8 @@
 
 The modules:
 
-- `relation` has the SQL that reads the relation `labels`. The SQL that writes this relation, and the look-ups
-  inside the store's own queries, are in `judge.store.label_rows`.
+- `relation` has the SQL that reads the table `labels`. The SQL that writes this table, and the parts of the
+  store's own queries that look up labels, are in `judge.store.label_rows`.
 - `panel` has the table of labels with its majority and decisions.
 - `reference` chooses the labels that judges are compared with.
 - `scope` reads a panel from a study.

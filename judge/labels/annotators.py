@@ -63,8 +63,8 @@ def _find(
 ) -> str:
     """Return the id of the only run that `name` refers to.
 
-    `comparable` lists the runs whose tasks define the field with the same labels. `made` lists only those
-    comparable runs that were started by a user.
+    `comparable` lists the runs whose tasks define the field with the same labels. `made` lists the comparable
+    runs that a user started.
     """
     if name == "last" and made:
         return made[-1]

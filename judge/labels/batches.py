@@ -91,10 +91,10 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store, for each batch, the judges that are tested on its units at one common significance level.
+    """Store which judges are tested on each batch's units. The judges of a batch share one significance level.
 
-    These are the judges that labelled at least half of the units or, if there are none, all judges that
-    labelled any of the units.
+    A judge is stored if it labelled at least half of the batch's units. If no judge did, all judges that
+    labelled any of these units are stored.
 
     This is called whenever human labels are read together with a judge's labels, so that nobody can choose
     the judges after seeing results. It does not change batches without labels, or batches for which the

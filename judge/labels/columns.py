@@ -27,7 +27,10 @@ def find_column(columns: Sequence[str], role: str) -> str | None:
 
 
 def require_column(columns: Sequence[str], role: str, path: Path, purpose: str) -> str:
-    """Return the column with this role. If there is none, raises UsageError, which lists the recognised names."""
+    """Return the column with this role.
+
+    Raises UsageError, which lists the recognised names, if there is no such column.
+    """
     column = find_column(columns, role)
     if column is None:
         raise UsageError(

@@ -38,11 +38,11 @@ class Derived:
 
     - The column `majority` contains the majority of the human labels. `n_tied` counts the units that have no
       majority because of a tie.
-    - The column `decided` contains the lead annotator's decisions (on `n_ruled` units). On `n_agreed` other
-      units, it contains the label that all people assigned, if there were at least two.
+    - The column `decided` contains the lead annotator's decisions. Without a decision, it contains the label
+      that all people assigned, if at least two people labelled the unit. `n_ruled` counts the units with a
+      decision, and `n_agreed` counts the other units with a label.
 
-    `requested` marks the units that should have a label. If one of their labels is missing, the coverage is
-    lower.
+    `requested` marks the units that should have a label. A missing label on such a unit lowers the coverage.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Panel:
         return self.numeric and len(self.domain) > MOST_LABELS
 
     def select_kinds(self, *kinds: str) -> list[str]:
-        """Return the annotators of these kinds, in the table's order."""
+        """Return the annotators that have one of these kinds, in the table's order."""
         return [name for name in self.ratings.annotators if self.kinds[name] in kinds]
 
     def kind(self, name: str) -> str:
@@ -134,8 +134,9 @@ class Panel:
 
     @cached_property
     def known(self) -> list[str]:
-        """The references that judges are compared with: gold, and the lead's decisions combined with the labels
-        on which people agree.
+        """The references that judges are compared with.
+
+        These are gold and, if a lead annotator decided any unit, the column `decided`.
         """
         ruled = self.select_kinds(AnnotatorKind.ADJUDICATED)
         if self.decided is None or not ruled:
@@ -153,8 +154,10 @@ class Panel:
 
     @cached_property
     def majority(self) -> Derived | None:
-        """The label that most people assigned to each unit that two or more people labelled. A unit with a tie
-        has no label.
+        """The majority of each unit's human labels.
+
+        If only one person labelled a unit, that label is its majority. A unit with a tie has no majority. The
+        column is None if there are fewer than two people, or if the labels are numbers.
         """
         # A vote is on labels: numbers have a mean, but no majority.
         if len(self.people) < 2 or self.numeric:
@@ -225,7 +228,7 @@ class Panel:
 
     @cached_property
     def by_others(self) -> BoolArray:
-        """A mask of the units in `table` that have a label from any annotator except the judges."""
+        """A mask of the units that have a human, gold or adjudicated label."""
         labelled = np.zeros(self.ratings.n_units, dtype=np.bool_)
         for name in self.ratings.annotators:
             if name not in self.judges:
@@ -233,9 +236,10 @@ class Panel:
         return labelled
 
     def lacks_labels(self, judge: str) -> bool:
-        """Return whether this judge labelled none of the units that have labels from people or references.
+        """Return whether this judge's labels cannot be compared with any human, gold or adjudicated label.
 
-        The result is False if there are no such units.
+        This is the case if the judge labelled none of the units that have such a label. The result is False
+        if no unit has such a label.
         """
         return bool(self.by_others.any()) and not bool(
             (self.ratings.column(judge)[self.by_others] != MISSING).any()
@@ -252,9 +256,9 @@ class Panel:
 
     @cached_property
     def _count_labelled_by_others(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
-        """The units that any annotator except the judges labelled or was asked to label.
+        """The table of the units that people or references labelled or should have labelled.
 
-        The result is the table of these units, and a mask of the requested units for each column.
+        The result also contains, for each column, a mask of the units that should have a label.
         """
         # These units are few compared with those that judges label. Every pair with a person or gold is selected from
         # them.
@@ -377,8 +381,9 @@ class Panel:
         ]
 
     def numbers(self, *names: str) -> FloatArray:
-        """Return these annotators' numeric labels on the units that `select_common` selects, with nan for
-        missing labels.
+        """Return these annotators' numeric labels on their common units (see `select_common`).
+
+        A missing label is nan.
         """
         table = self.select_common(*names)
         values = np.array([float(v) for v in table.domain])
@@ -428,7 +433,7 @@ class Panel:
         )
 
     def compare_all_judges(self, reference: str, **options: Unpack[IntervalOptions]) -> list[Comparison]:
-        """Compare all judges that labelled at least one unit with a reference label (see `compare_judges`).
+        """Compare all judges that share at least one labelled unit with the reference (see `compare_judges`).
 
         The result is empty if there are fewer than two such judges, or if the labels are scores.
         """
@@ -438,7 +443,7 @@ class Panel:
     def with_labels(
         self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
     ) -> list[str]:
-        """Return the judges that labelled at least one unit with a reference label.
+        """Return the judges that share at least one labelled unit with the reference.
 
         If the mask `inside` is given, only the units in it are considered.
         """

@@ -79,7 +79,7 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
 
 
 def list_compared_people(panel: Panel, reference: Reference | None) -> list[str]:
-    """Return the human annotators that a verdict compares with the judge."""
+    """Return the people with whom the judge is compared in a verdict."""
     # A single annotator is ignored when another reference is requested by name.
     alone = len(panel.people) == 1 and reference is not None and reference.chosen
     return [] if alone and reference is not None and reference.name not in panel.people else panel.people

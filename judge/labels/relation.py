@@ -1,9 +1,10 @@
 """The SQL that reads the relation `labels`.
 
-The columns unit_id, field, annotator_id, layer and repeat identify a value. The other columns include its
-distribution, rationale and derived_from.
+The columns unit_id, field, annotator_id, layer and repeat identify a label. The other columns include the value
+of the label, its distribution, its rationale and derived_from.
 
-The layer `first` contains the annotators' first, blind labels, and repeat 0 is the first of repeated labels.
+The layer `first` contains the annotators' first, blind labels. If an annotator labels a unit repeatedly, the
+first of these labels has repeat 0.
 All statistics except self-consistency and revisions are computed on these labels.
 """
 
@@ -109,7 +110,7 @@ def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> b
 
 
 def read_unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
-    """Return the status of the latest attempt for each unit that the run has judged without getting a label."""
+    """Map each unit whose latest attempt in the run gave no label to the status of that attempt."""
     query = (
         "SELECT j.unit_id, j.status FROM judgements AS j WHERE j.run_id = ? AND j.repeat = 0 AND j.status <> 'ok' "
         "AND NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id "
@@ -119,7 +120,7 @@ def read_unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
 
 
 def read_units_with_labels(conn: sqlite3.Connection, field: str) -> set[str]:
-    """Return the units that have a label for this field from any annotator except a judge."""
+    """Return the units that have a label for this field. Judges' labels do not count."""
     query = (
         f"SELECT DISTINCT l.unit_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
         "WHERE l.field = ? AND a.kind <> 'judge'"
@@ -146,8 +147,9 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
 
 
 def read_conflicts(conn: sqlite3.Connection, annotator: str, field: str) -> set[str]:
-    """Return the units for which this person's label differs between sources, such as two imported files.
-    None of these labels counts until a lead resolves the conflict.
+    """Return the units for which sources, such as two imported files, have different labels by this person.
+
+    None of these labels is used until a lead annotator resolves the conflict.
     """
     query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = 0"
     return {unit for (unit,) in conn.execute(query, [annotator, field])}
@@ -189,7 +191,7 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
 
 
 def count_labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
-    """Return how many of these units were labelled after the given time by any annotator except a judge."""
+    """Return how many of these units were labelled after the given time. Judges' labels do not count."""
     query = (
         "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
         "WHERE a.kind <> 'judge' AND s.field = ? AND s.stored > ? AND s.unit_id IN (SELECT value FROM json_each(?))"
@@ -207,7 +209,7 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
 
 
 def newest_fields(conn: sqlite3.Connection) -> set[str]:
-    """Return the fields that have labels on the 50 most recently imported units.
+    """Return the fields for which at least one of the 50 most recently imported units has a label.
 
     Judges' labels do not count.
     """
@@ -267,11 +269,10 @@ def read_revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, st
 def repeats(
     conn: sqlite3.Connection, annotator: str, field: str, is_judge: bool
 ) -> tuple[int, list[tuple[str, int, str | None, str]]]:
-    """Return the highest repeat number, and rows (unit, repeat, label or None, question) for units with
-    repeats.
+    """Return the repeated labels of an annotator, preceded by their highest repeat number.
 
-    A unit has one row for each repeat, including the first one (0). If a judge's repeat failed, the label is
-    None.
+    Each row is (unit, repeat, label, question). A unit that was labelled repeatedly has one row for each
+    repeat, beginning with repeat 0. If a judge's repeat failed, the label is None.
     """
     most = conn.execute(
         "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",

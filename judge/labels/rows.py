@@ -1,7 +1,7 @@
-"""Read the rows of a table with their line numbers from CSV (with any delimiter), TSV, JSON, JSON Lines or Parquet.
+"""Read the rows of a table and their line numbers.
 
-Any of these files may be compressed with gzip. Cells of a delimited table are strings; cells of the other
-formats keep their types.
+The file may be CSV (with any delimiter), TSV, JSON, JSON Lines or Parquet. Any of these files may be compressed with
+gzip. Cells of a delimited table are strings; cells of the other formats keep their types.
 """
 
 import io

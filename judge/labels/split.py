@@ -68,7 +68,7 @@ class Split:
 
     @property
     def looks(self) -> list[Look]:
-        """All completed looks at the test."""
+        """All completed looks (logged uses of the sealed test)."""
         return splits.looks(self.store, self.task_id)
 
     def questions(self, *parts: str) -> set[str]:
@@ -76,17 +76,17 @@ class Split:
         return {question for question, part in self.parts.items() if part in parts}
 
     def mask(self, panel: Panel, *parts: str) -> BoolArray:
-        """Return a mask [U] of the units in the panel's table whose questions are in these parts."""
+        """Return a mask of the units in the panel's table whose questions are in these parts."""
         return np.asarray(np.isin(self._numbers(panel), [PARTS.index(part) for part in parts]))
 
     def _numbers(self, panel: Panel) -> IntArray:
-        """Return the position in PARTS of each unit's part [U], or -1 for a unit without a part."""
+        """Return the number of each unit's part: its position in PARTS, or -1 if the unit is in no part."""
         named = self.name_clusters(panel.ratings)
         parts = [PARTS.index(self.parts[name]) if name in self.parts else MISSING for name in named]
         return np.asarray(np.array(parts, dtype=np.int64)[panel.ratings.clusters])
 
     def name_clusters(self, table: Ratings) -> list[str]:
-        """Return the question that each cluster corresponds to, for a table that was read from the study."""
+        """Return each cluster's question. The table must have been read from the study."""
         any_unit = np.empty(table.n_clusters, dtype=np.int64)
         # Any unit of a cluster identifies its question.
         any_unit[table.clusters] = np.arange(table.n_units)
@@ -150,7 +150,10 @@ def find(store: Store, task: Task | str) -> Split | None:
 
 
 def require_split(store: Store, task: Task) -> Split:
-    """Return the split of a task. If there is none, raises UsageError, which names the command that draws a split."""
+    """Return the split of a task.
+
+    Raises UsageError, which names the command that draws a split, if there is none.
+    """
     split = find(store, task)
     if split is None:
         raise UsageError(
@@ -239,8 +242,8 @@ def _count_codes(
 def _strata(counts: IntArray) -> list[tuple[int, int]]:
     """Return the stratum of each group of questions.
 
-    A stratum is defined by the rarest label in the group, and by the number of binary digits in the group's
-    label count.
+    Two groups are in the same stratum if they have the same rarest label and a similar number of labels. Two
+    numbers are similar if they have equally many binary digits.
     """
     every = counts.sum(axis=0)
     # The rarest label comes first: it has the fewest questions, so chance would distribute it most unevenly over the
@@ -331,8 +334,8 @@ def power(split: Split, panel: Panel) -> Power:
 def _measure_spread(split: Split, panel: Panel) -> tuple[float, int, int] | None:
     """Return the largest standard deviation of the difference between two runs on learn and tune.
 
-    Also return the number of questions on which it was measured, and the number of pairs of runs that were
-    compared. Return None if it cannot be measured for any pair.
+    The second result is the number of questions that this pair of runs shares, and the third is the number of
+    pairs that were measured. Return None if no pair can be measured.
     """
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None

@@ -45,7 +45,7 @@ class StoredColumn:
     """
 
     def leave_out(self, units: IntArray) -> None:
-        """Remove these units, as if the annotator had never been asked to label them."""
+        """Remove these units from the column, as if the annotator had never been asked to label them."""
         kept = ~np.isin(self.labelled, units)
         self.labelled, self.codes = self.labelled[kept], self.codes[kept]
         self.requested = np.setdiff1d(self.requested, units)

@@ -83,8 +83,8 @@ def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
 def is_too_old(conn: sqlite3.Connection) -> bool:
     """Return whether a version before 0.2.0 created the tables in one of the sets.
 
-    All sets are checked before any set is migrated, because 0.2.0 can migrate such a study only if neither
-    set was migrated by a newer version.
+    All sets are checked before any set is migrated. Once a newer version has migrated one set, 0.2.0 can no
+    longer migrate the study.
     """
     for of, (first, _) in MIGRATIONS_OF_0_2_0.items():
         if list_applied(conn, of)[:1] == [first] and not is_of_0_2_0(conn, of):

@@ -16,9 +16,9 @@ _BLOCKS = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
 
 
 def check_template(task: Task, where: str) -> None:
-    """Compile both halves of a template, and render them with each combination of optional inputs.
+    """Check that a template compiles, and that it can be rendered with each combination of optional inputs.
 
-    Raises a TaskError that names the variable or the line if a half is invalid.
+    Raises a TaskError that names the variable or the line if the template is invalid.
     """
     env = ImmutableSandboxedEnvironment()
     body = task.text.index("\n---\n", 3) + 5
@@ -83,9 +83,9 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
 
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
-    """Raise TaskError if the template does anything with an input other than show it unchanged or test it.
+    """Raise TaskError if the template could show an input without its fence.
 
-    Any other use could remove the input from its fence.
+    The template may only show an input unchanged, or test the input in a condition.
     """
     for block in tree.find_all(_BLOCKS):
         # Changed text is no longer marked as untrusted, so it would not be fenced.

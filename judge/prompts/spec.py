@@ -123,7 +123,10 @@ class Question(_Strict):
 
 
 class Derive(_Strict):
-    """A label that a table derives from an answer. The table may also use a gold label hidden from the judge."""
+    """A derived label, which is looked up in a table by an answer.
+
+    The table may also use a gold label that the judge does not see.
+    """
 
     # An alias, because `from` is a keyword of Python.
     source: Text = Field(alias="from", description="the field of this task whose answer is looked up")
@@ -164,7 +167,10 @@ class Citation(_Strict):
 
 
 class Relevant(_Strict):
-    """The passages whose gold label is one of the given values. The prompt does not show these labels."""
+    """The definition of relevant passages: those with one of the given gold labels.
+
+    The prompt does not show these labels.
+    """
 
     field: FieldName = Field(description="gold field of the item's passages")
     values: list[Text] = Field(min_length=1, description="labels that make a passage relevant")

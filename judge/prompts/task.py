@@ -79,9 +79,9 @@ class Task:
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
         """Return the task with these few-shot examples instead of its own.
 
-        If `nearest` is set, each prompt shows only the examples that are nearest to its unit, at most
-        `nearest` for each label. Raises UsageError if `nearest` is set but the task does not have exactly one
-        question with labels.
+        If `nearest` is set, each prompt shows only the examples that are most similar to its unit, with at
+        most that many examples for each label. Raises UsageError if `nearest` is set but the task does not
+        have exactly one question with labels.
         """
         # "Nearest of each label" is only well defined if the task has exactly one field with labels.
         if nearest is not None and not self._one_label:
@@ -150,7 +150,10 @@ class Task:
 
     @property
     def gold_inputs(self) -> dict[str, str]:
-        """Maps each input that is a gold label to its gold field. Only tasks for people have such inputs."""
+        """Maps each input that shows a gold label to the name of the gold field.
+
+        Only tasks for people have such inputs.
+        """
         return {gold_input(field): field for field in self.spec.shows_gold}
 
     @property

@@ -248,7 +248,7 @@ class Masks(Protocol):
     """The user's choice of mask: `auto`, `none`, or the name of a mask."""
 
     def set_mask(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Restrict the answers of all later requests with this mask (None: do not restrict them).
+        """Use this mask in all later requests. If it is None, answers are not restricted.
 
         With a mask, each request asks for the `alternatives` most probable tokens at each position.
         """

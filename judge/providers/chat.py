@@ -276,9 +276,9 @@ _constant = lru_cache(maxsize=8)(_turns)
 
 
 def _tokens(logprobs: Json) -> list[TokenChoice] | None:
-    """Return the token positions, or None if they are malformed.
+    """Return the reply's tokens with their alternatives, or None if the log-probabilities are malformed.
 
-    Malformed positions raise no error, because the reply has been paid for and its text can still be used.
+    Malformed log-probabilities raise no error, because the reply has been paid for and its text can still be used.
     """
     try:
         return token_choices(logprobs)

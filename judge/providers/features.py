@@ -26,7 +26,7 @@ _JSON_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class FeatureQuestion:
-    """A probe for the feature `name`. Its `dialect` uses that feature."""
+    """A probe that tests the feature `name`. `dialect` is a dialect that uses this feature."""
 
     name: str
     request: Request

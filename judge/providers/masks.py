@@ -68,10 +68,10 @@ def longest(mask: str) -> int:
 def find_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
-    """Return the model's choice, and the token position that carries its probability.
+    """Return the model's choice, and the token that has the probability of this choice.
 
-    The token and its alternatives are returned without any text around the choice. Return None if the mask
-    did not work: the answer is not one of the choices, or there are no token positions.
+    Any text around the choice is removed from the token and its alternatives. Return None if the answer is
+    not one of the choices, so that the mask did not work, or if the server returned no token probabilities.
     """
     if not tokens:
         return None

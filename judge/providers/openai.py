@@ -313,8 +313,8 @@ class Provider(Vendor):
         """Send the probes that have no reply yet, one after another, and raise the last error.
 
         Sending stops at the first refusal, because a server that accepts only one call at a time would also
-        refuse the other probes. A server may also refuse calls at random. If no probe was answered, the next
-        call of this method therefore stops only after twice as many refusals.
+        refuse the other probes. If no probe was answered, the next call of this method tolerates twice as
+        many refusals, because some servers refuse calls at random.
         """
         before, refusals = len(self._answers), 0
         error: ProviderError | None = None

@@ -77,7 +77,7 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True)
 class LookedUpOptions:
-    """Headers and query parameters with their values. None of the `secrets` may appear in a message."""
+    """Headers and query parameters with their values. `secrets` lists the values that messages must not contain."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)

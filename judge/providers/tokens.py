@@ -30,7 +30,7 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
 
 
 def with_masses(chosen: str, masses: Iterable[tuple[str, float]]) -> TokenChoice:
-    """Return a token position whose token is the chosen answer and whose alternatives have these probabilities."""
+    """Return the chosen answer as a token, with alternatives that have these probabilities."""
     return TokenChoice(chosen, [(token, math.log(max(p, LEAST))) for token, p in masses])
 
 

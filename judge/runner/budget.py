@@ -240,7 +240,10 @@ class Budget:
         return self.fits(claim)
 
     async def allow_retry(self, claim: Reserve) -> bool:
-        """Return whether the limits allow a retry of this call. The call's reserve is kept in either case."""
+        """Return whether the limits allow a retry of this call.
+
+        The budget that is reserved for the call stays reserved, whatever the result.
+        """
         if self.fits():
             return True
         # Two calls that wait for each other's reserves would wait forever.
