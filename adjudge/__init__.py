@@ -1,4 +1,6 @@
-"""The Python API of adjudge: the functions of the commands `judge` and `annotate`, on the same study files.
+"""The Python API of adjudge. It contains the functions of the commands `judge` and `annotate`.
+
+Both work on the same study files.
 
 from adjudge import Study
 

@@ -103,7 +103,7 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
 
 
 def routed(routing: Route, kept: str | None) -> Outcome:
-    """Return the outcome of a route, with one row per tested combination of thresholds.
+    """Return the outcome of `judge route`, with one row per tested combination of thresholds.
 
     `kept` is the id of the run with the accepted units, or None if no run was stored.
     """

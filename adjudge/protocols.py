@@ -1,4 +1,4 @@
-"""Use the protocols of papers: import outputs, create missing labels, and return scores and leaderboards."""
+"""Apply the evaluation protocols of papers: import outputs, create missing labels, and return scores and leaderboards."""
 
 from __future__ import annotations
 
@@ -122,7 +122,10 @@ def scores(store: Store, paper_name: str, systems: list[str] | None, given: Scor
 
 
 def board(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> Outcome:
-    """Return a leaderboard of systems, or of judges if judges="each", on the rows that all of them share."""
+    """Return a leaderboard of systems on the rows for which all systems have a value.
+
+    If judges="each", the leaderboard compares judges instead of systems.
+    """
     from judge.suites import board as boards
     from judge.suites.board_files import COLUMNS, as_html, cells_of
 
@@ -203,7 +206,7 @@ def _list_systems(store: Store, paper: Any, request: Any, systems: list[str] | N
 
 @contextmanager
 def _calls_for_steps(paper: str) -> Iterator[None]:
-    """Add to an Incomplete error the calls that create the missing data."""
+    """Add notes to an Incomplete error. The notes list the calls that create the missing data."""
     from judge.suites.steps import Incomplete
 
     try:

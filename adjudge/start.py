@@ -180,7 +180,7 @@ class Start:
         return tasks[0]
 
     def _estimate(self, task: str) -> Forecast:
-        """Return the estimate, and print it if there are units left to judge.
+        """Return the forecast of the run, and print it if there are units left to judge.
 
         Raises UsageError if no unit in the study fits the task.
         """
@@ -289,7 +289,7 @@ class Start:
         return drawn.words
 
     def _report(self, task: str, judged: str, batches: list[str]) -> int:
-        """Print the score of the answers, if the task is faithfulness, and write the report as a page."""
+        """Write the report as a page. If the task is faithfulness, also print the score of the answers."""
         from judge.store import Store, listing
 
         note("\n4. The results, and how far the judge can be trusted")

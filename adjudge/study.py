@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @python_terms
 class Study:
-    """A study file. It is created if it does not exist. Each call opens and closes the file, and can come from any thread.
+    """A study file, which is created if it does not exist.
+
+    Every method opens and closes the file, and can be called from any thread.
 
     The errors are those of the commands (`adjudge.AdjudgeError` and its subclasses in `judge.errors`). The messages are the
     same, but name arguments instead of options: `field=` instead of --field.
@@ -291,7 +293,7 @@ class Study:
     # Labels and numbers out
 
     def labels(self, field: str | None = None) -> pd.DataFrame:
-        """Return every label, or every label for one field, with one row per label.
+        """Return the labels in the study, with one row per label. With `field`, return only the labels for this field.
 
         The labels are gold labels, human labels, the lead's decisions and labels from judges.
 

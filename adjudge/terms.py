@@ -188,7 +188,7 @@ def _translate_errors(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _result(returned: Any, calls: Calls) -> Any:
-    """Return the result of a method after replacing the options in its notes with arguments."""
+    """Replace options with arguments in the notes of a method's result, and return the result."""
     if isinstance(returned, Outcome):
         return replace(returned, notes=[calls.translate(text) for text in returned.notes])
     attrs = getattr(returned, "attrs", None)

@@ -38,7 +38,7 @@ def _keys(question: Question, spare: list[str]) -> dict[str, str]:
 def markdown(task: Task) -> str:
     """Return the title, instructions, questions with keys and meanings, guidelines and citation.
 
-    Except for the title, keys, guidelines and citation, this is word for word the text that a judge reads.
+    The instructions, questions and meanings are, word for word, the text that a judge reads.
     """
     parts = [f"# {task.spec.title}"]
     if text := instructions(task):

@@ -1,4 +1,4 @@
-"""The agreement between many annotators, for all pairs at once. For example, 164 workers form 13,366 pairs."""
+"""Compute the agreement for every pair of annotators in one step, even for thousands of pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ class Pairs:
     n_pairs: int
 
     def summary(self, key: str) -> dict[str, Json]:
-        """Return the quartiles of a coefficient over the pairs, its mean, and its mean weighted by the number of common units."""
+        """Return the quartiles, the mean and the weighted mean of a coefficient over the pairs.
+
+        Each pair is weighted by its number of common units.
+        """
         values = self.values[key]
         known = np.isfinite(values)
         defined = values[known]
@@ -51,10 +54,10 @@ class Pairs:
 def compute_pairs(
     ratings: Ratings, keys: Sequence[str], *, level: str, first: Sequence[str], second: Sequence[str]
 ) -> Pairs:
-    """Return the agreement of every annotator in `first` with every annotator in `second`, each pair once.
+    """Return the agreement between every annotator in `first` and every annotator in `second`. Each pair occurs once.
 
-    The values are point estimates without intervals, on the units that both labelled. One product of sparse matrices yields
-    all confusion matrices, from which the coefficients in judge.stats are computed.
+    The values have no confidence intervals. Each value is computed from the units that both annotators labelled. One
+    product of sparse matrices yields all confusion matrices, from which the coefficients in judge.stats are computed.
     """
     from scipy import sparse  # imported here because it is slow
 

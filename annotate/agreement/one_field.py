@@ -37,7 +37,7 @@ PAIR = {
 
 @dataclass(frozen=True)
 class Block:
-    """A heading and the measures below it. If there are several pairs, the measures of each pair are adjacent."""
+    """A heading and the measures below it, grouped by pair of annotators."""
 
     title: str
     annotators: Sequence[str]

@@ -187,9 +187,9 @@ def _read_panel(options: PlanAsked) -> Panel:
 
 
 def _make_design(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
-    """Return a design for planning, computed from --expect and --shares, and the assumptions that it makes.
+    """Return a design for planning that is computed from --expect and --shares, without existing labels.
 
-    The second of the three values is None, because there are no annotators yet.
+    The result is (design, annotators, assumptions). `annotators` is None, because there are no annotators yet.
     """
     from judge.stats.planning import expected_kappa, expected_rate
 

@@ -164,7 +164,7 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
 
 
 def read_unaccepted(store: Store, task: Task, name: str) -> set[str]:
-    """Return the units that a route left to people.
+    """Return the units that a routed run, the result of `judge route`, left for people to label.
 
     These are the units that the original run judged, but that are missing from the routed run.
 

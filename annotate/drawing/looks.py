@@ -81,10 +81,9 @@ class StudyDraws:
         return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
-        """Return the name of the reference for a comparison with these people.
+        """Return `name`, the reference for a comparison with these people, or None if the verdict must not use it.
 
-        Return None if the reference may contain imported labels, which are allowed only if there is no
-        sequence.
+        If there is a sequence, the verdict must not use a reference that may contain imported labels.
         """
         # Imported labels are not drawn with known probabilities, so no verdict may rest on them if there is a
         # batch.
@@ -97,8 +96,9 @@ class StudyDraws:
         return name if of_batch else None
 
     def table(self, ratings: Ratings) -> Ratings:
-        """Return the table of labels for the verdict on a judge. Of the human labels, it contains only those
-        that were given in the sequence.
+        """Return the labels that the verdict on a judge uses.
+
+        Human labels that were not given in the sequence are removed.
         """
         # The units of other labels may have been chosen, for example because the judge is right on them.
         codes = ratings.codes.copy()
@@ -305,11 +305,11 @@ class StudyDraws:
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _find_sealed_draw(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the units of the sealed test that can be used for the verdict on a judge, as a draw.
+        """Return the draw of the units in the sealed test that can be used for the verdict on a judge.
 
         This applies to a judge that was added after labels had been compared with other judges. The verdict
-        is computed once, on the labels that existed when the test was opened for the judge. If this was the
-        k-th time that the test was opened, the significance level is .05 / 2^k.
+        is computed once, on the labels that existed when the test was opened for the judge. For the k-th
+        opening of the test, the significance level is .05 / 2^k.
         """
         # The look counts only labels that existed when it was logged.
         words, look, task = (
@@ -415,8 +415,9 @@ def _has_unequal_import(store: Store, field: str) -> bool:
 
 
 def _read_lost_labels(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
-    """Return (person, unit, label) for the labels in a sequence that were overridden when a conflict with
-    another source was resolved.
+    """Return (person, unit, label) for each label in a sequence that was overridden later.
+
+    A label is overridden when its conflict with a label from another source is resolved.
     """
     # The verdict keeps these labels. Otherwise, somebody who imports labels and resolves conflicts could make
     # people agree with the judge.

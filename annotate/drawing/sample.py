@@ -226,8 +226,9 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
-    """Return n random units among those that a route left to people. Raises UsageError if there are fewer than
-    n units.
+    """Return n random units among those that a routed run left for people to label.
+
+    Raises UsageError if there are fewer than n units.
     """
     # The route chose these units by the judge's confidence, so they represent no other units and have no probability.
     _check_enough(candidates, n)

@@ -163,10 +163,10 @@ def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Pl
 def finish(
     store: Store, info: BatchInfo, given: Mapping[str, Sequence[str]], done: Changed, allow: bool
 ) -> None:
-    """Complete the result of a change, `done`.
+    """Add counts and notes to `done`, the result of a change.
 
-    Add the number of units that each person received, and notes on units that people saw elsewhere. Raises
-    the same errors as `check_exposed`.
+    The counts say how many units each person received. The notes are about units that people saw elsewhere.
+    Raises the same errors as `check_exposed`.
     """
     done.positions = {person: len(units) for person, units in given.items()}
     done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)

@@ -50,9 +50,10 @@ class DrawnSequence:
     positions.
 
     The first `complete` units need no more labels, because their annotators have labelled or skipped them.
-    `end` is the largest number of units that the sequence can have. `covered` is true for each unit with at
-    least two labels that were given after the draw. If only one annotator has the unit, one such label is
-    enough.
+    `end` is the largest number of units that the sequence can have.
+
+    `covered` is true for each unit with at least two labels that were given after the draw. If the unit is
+    assigned to only one annotator, one such label is enough.
 
     `closed` names the batch of the first incomplete unit, if that batch is closed. `later` names the first
     batch of a newer frame that shares units with this one.
@@ -70,7 +71,7 @@ class DrawnSequence:
 
     @property
     def level(self) -> float:
-        """The share of the significance level that is available for this sequence.
+        """The fraction of the significance level that verdicts on this sequence may use.
 
         It is less than 1 if another frame contains some of the same units, and verdicts on that frame have
         used part of the level.
@@ -79,7 +80,7 @@ class DrawnSequence:
 
     @property
     def spent(self) -> float:
-        """The share of the significance level that the looks at this sequence have already spent."""
+        """The fraction of the significance level that the completed looks (computations of the verdict) have used."""
         if self.one_look:
             return self.level if self.complete >= len(self.batches[0].units) else 0.0
         places = places_until(self.end)
@@ -243,7 +244,7 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
 
 
 def _words(batch: DrawnBatch) -> str:
-    """Describe the frame in words that complete "drawn with equal probability from", such as "3,000 units"."""
+    """Describe the frame in words, such as "3,000 units". The words follow "drawn with equal probability from"."""
     n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
     # These words are short, because the sentence of a verdict may contain all of them and is limited to 60

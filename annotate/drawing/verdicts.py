@@ -85,9 +85,9 @@ class _Compared:
 
 
 def _replace_judges(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """Return the same study, field and batch as `drawn`, but with these runs as judges.
+    """Return draws like `drawn`, but with these runs as judges. Return None if there are no runs.
 
-    Return None if there are no runs.
+    The study, the field and the batch stay the same.
     """
     if not runs:
         return None

@@ -76,9 +76,9 @@ class DirectImport:
             )
 
     def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """Return the person's known labels from all sources, before the label `value` is stored.
+        """Return the person's known labels from all sources if the new label `value` must be stored.
 
-        Return None if nothing must be stored, e.g. because the label is already known.
+        Return None if it need not be stored, e.g. because it is already known.
 
         Raises BadInput if an earlier row of the file has a different label, unless the import option `latest`
         is set.

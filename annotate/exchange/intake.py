@@ -125,9 +125,9 @@ def accept(
 ) -> ImportResult:
     """Store quarantined records, either unchanged or with a different `person` or declared blindness.
 
-    `merged` stores a record in which two packs (copies of a batch that were labelled elsewhere) contradict
-    each other. Raises UsageError for a record that is not open or could not be parsed, and BadInput for a
-    record that does not fit the study.
+    `merged` is a function that stores the record of a conflict between two packs (copies of a batch that were
+    labelled elsewhere). Raises UsageError for a record that is not open or could not be parsed, and BadInput for
+    a record that does not fit the study.
     """
     done = ImportResult()
     for number in numbers:

@@ -299,8 +299,9 @@ def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str
 
 
 def _declares(place: _Place, name: str, kind: str) -> bool:
-    """Return whether a known label is now declared blind or assisted, either for the first time or
-    differently from before.
+    """Return whether a response changes what is known about the blindness of a stored label.
+
+    This is the case if the label was undeclared and no longer is, or was declared blind and is now assisted.
     """
     layer = place.state.layers.get(name)
     if layer == UNDECLARED:

@@ -52,7 +52,7 @@ def compare_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
 
     Return a description of the difference, "" if the texts are equal, or None if there is no text to compare.
 
-    The text may be all inputs in our format, or a single input unchanged.
+    The texts are equal if the record contains all inputs in our format, or one of the inputs unchanged.
     """
     if not isinstance(text, str) or not text:
         return None

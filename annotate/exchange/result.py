@@ -181,7 +181,7 @@ def kind_of(response: Response, name: str, how: ImportOptions) -> str:
     """Return whether the answer to a field is blind, assisted or undeclared.
 
     It is assisted if the file or the import's options say so. Otherwise, it is blind if either of them says
-    so, and undeclared if both say nothing.
+    so, and undeclared if neither says anything.
     """
     blind_in_file = response.is_blind(name)
     # --blind only fills a gap: it cannot undo what the file itself says.

@@ -17,7 +17,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
     """The inputs of a unit whose task is unknown.
 
     Which inputs a unit has depends on the task. They are computed for each task that labels units of this
-    kind. The mapping merges the results, and `iterate` yields them one after the other.
+    kind. The mapping contains the inputs for all of these tasks, and `iterate` yields them task by task.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
@@ -25,7 +25,7 @@ class InputsOfAnyTask(Mapping[str, Any]):
         self._rest: Iterator[Mapping[str, Any]] | None = None
 
     def iterate(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the inputs under each task, beginning with the task that matched most recently."""
+        """Yield the unit's inputs for each possible task, beginning with the task that matched most recently."""
         # Most files belong to one task, so the first comparison usually succeeds: the others are read only if it fails.
         yield from self._texts
         if self._rest is None:

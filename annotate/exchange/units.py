@@ -166,8 +166,9 @@ def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] |
 
 
 def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
-    """Return a function that maps a unit's id to the unit's inputs under each task in the study and each
-    built-in task.
+    """Return a function that maps a unit's id to the inputs that the unit has in any task.
+
+    The tasks are those in the study and the built-in tasks.
     """
     names = [name for (name,) in store.conn.execute("SELECT task FROM tasks ORDER BY task")]
     shown: list[Callable[[str], dict[str, Any] | None]] = []

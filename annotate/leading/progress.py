@@ -34,9 +34,9 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
 
 
 def show_batch(store: Store, name: str) -> dict[str, Json]:
-    """Return the progress of a batch in numbers.
+    """Return the progress of a batch as a JSON object.
 
-    These are the progress, pace and checks of each annotator, the strata, and the current agreement.
+    It contains the progress, pace and checks of each annotator, the strata, and the current agreement.
     """
     info = batch_info(store, name)
     speeds = paces(store, name)
@@ -77,9 +77,10 @@ def changes(store: Store, name: str) -> list[dict[str, Json]]:
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
-    """Return a measure as JSON, without its notes and with a neutral reason, because these texts could reveal a label.
+    """Return a measure as JSON, without its notes and with a neutral reason.
 
-    The person who watches the progress may also label in the batch.
+    The original notes and reason could reveal a label, and the person who watches the progress may also label
+    in the batch.
     """
     reason = "not defined on the existing labels" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
@@ -155,8 +156,9 @@ def _count_known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[in
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Return the number of finished units on which `who` has not yet kept or revised every label that the judge also gave.
+    """Return the number of finished units that `who` must still compare with the judge's labels.
 
+    On these units, `who` has neither kept nor revised at least one label for which the judge also gave a label.
     Return None if the batch does not reveal a judge's labels.
     """
     if not info.reveal:

@@ -53,8 +53,9 @@ def title(document: dict[str, Any], at: datetime) -> str:
 
 
 def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
-    """Return the sections of the screen, the most urgent first. `at` is the current time. The texts of flags
-    are untrusted.
+    """Return the sections of the screen, the most urgent first.
+
+    `at` is the current time. The sections contain the texts of flags, which are untrusted input.
     """
     people = document["annotators"]
     shown = [WatchSection("To look at", list(_urgent(document)), warns=True)]

@@ -25,8 +25,8 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
     """Describe how a unit's events in the study (`mine`) contradict its events in the file (`events`).
 
-    The two sides contradict each other if appending the events of one side would reverse a change by the
-    other. Return None if there is no contradiction.
+    They contradict each other if either of them changed the unit, and the events of the other would reverse
+    this change. Return None if there is no contradiction.
     """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {
@@ -41,10 +41,10 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """Return the names of the parts of a unit's state on which the study and the file contradict each other.
+    """Return the names of the parts of a unit's state that the study and the file changed in contradictory ways.
 
-    They contradict each other on a part if one side has changed it since packing, and the other side's events
-    would reverse this change.
+    This is the case if one of them has changed a part since packing, and the events of the other would reverse
+    this change.
     """
     known = _select_known(events, mine)
     ids = {e.event_id for e in known}

@@ -208,7 +208,7 @@ def _copy(
 
 
 def _collect_passages(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str, set[str]]:
-    """For each input that is a list of passages, return all passages in the list."""
+    """Return a map from each input that is a list of passages to the ids of all passages in these lists."""
     out = {}
     for name in task.input_names:
         if name in LIST_INPUTS:

@@ -76,7 +76,8 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
 def latent(subject: Subject) -> Section:
     """Return the section on the latent class model.
 
-    It has the prevalences, each person's estimated accuracy, and the judge's agreement with the estimated classes.
+    It contains the estimated share of each class, each person's estimated accuracy, and the judge's agreement
+    with the estimated classes.
     """
     title = "Dawid and Skene: estimated classes"
     # The model of two annotators has more parameters than their table can determine.
@@ -135,7 +136,10 @@ def latent(subject: Subject) -> Section:
 
 
 def _accuracies(subject: Subject, model: DawidSkene) -> Table:
-    """Return a table of each person's probability of giving the true label, averaged over classes by prevalence."""
+    """Return a table of each person's probability of giving the true label: overall, and for each class.
+
+    The overall probability is the mean over the classes, weighted by their prevalence.
+    """
     labelled = (subject.panel.among_people.codes != MISSING).sum(axis=0)
     order = sorted(range(len(subject.panel.people)), key=lambda a: (-labelled[a], subject.panel.people[a]))
     rows: list[list[Cell]] = [

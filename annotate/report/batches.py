@@ -28,7 +28,10 @@ OPTIONS = {
 
 
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
-    """Return facts about sampling, blindness, overlap and checks in one batch, or in all batches that ask for the field."""
+    """Return facts about sampling, blindness, overlap and checks in each batch whose task contains the field.
+
+    If `name` is given, only the batch with this name is described.
+    """
     blocks: list[Block] = []
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
@@ -110,7 +113,7 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: Json) -> str:
-    """Describe what is known about the blindness of labels made here. For labels made elsewhere, blindness is only declared."""
+    """Describe whether the labels in a batch are blind. For imported labels, only the declared blindness is known."""
     if task.people_only:
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     if assisted:
@@ -138,9 +141,9 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 
 def _elsewhere(store: Store, batch: str) -> str:
-    """Return a clause that says what people had been shown about the units before they labelled them.
+    """Return the end of a sentence that says what people saw of the units before they labelled them.
 
-    The clause is for the end of a sentence. The facts are from the table of exposures.
+    The facts are from the table of exposures.
     """
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
@@ -180,7 +183,10 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
-    """Return the rule for adjudication, and how many units are decided."""
+    """Return the rule for adjudication and the number of decided units.
+
+    The list is empty if no unit was queued for adjudication.
+    """
     n, done = store.conn.execute(
         "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
         [batch],
@@ -203,10 +209,9 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 
 def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
-    """Return a clause that says how many units the batch's policy decided without a lead.
+    """Return the end of a sentence that says how many units the batch's policy decided without a lead.
 
-    The clause is for the end of a sentence. It is empty if the batch has no policy and no unit was decided by
-    one.
+    It is empty if the batch has no policy and never had a policy that decided a unit.
     """
     # A lead can overrule the policy's decision, so all events for a unit must be the policy's.
     n = store.conn.execute(
@@ -221,7 +226,7 @@ def _describe_policy(store: Store, batch: str, policy: Policy) -> str:
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Return, for each import format, a description of how many labels in the batch were made elsewhere.
+    """Return one row per import format that says how many labels were imported into the batch.
 
     The labels are counted separately by the blindness that the import declared: blind, given with visible
     suggestions, or not declared.

@@ -1,4 +1,4 @@
-"""Tables as text: values with their intervals, counts in separate columns, and marks that refer to remarks."""
+"""Format tables as text: values with their intervals, counts in separate columns, and footnote marks for remarks."""
 
 import json
 from collections.abc import Mapping

@@ -140,9 +140,9 @@ def _offset(value: Any) -> int | None:
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """Return the span in code points, or None if the text of the span differs from `said`.
+    """Return the span in code points, or None if it does not contain the text `said`.
 
-    `start` and `end` may count code points or UTF-16 units. Without `said`, they must be code points within
+    `start` and `end` may count code points or UTF-16 units. If `said` is None, they must be code points within
     `text`.
     """
     if said is None:

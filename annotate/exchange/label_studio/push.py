@@ -154,8 +154,9 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
 
 
 def _check_predictions(link: Link, run: str | None) -> None:
-    """Raise UsageError if a blind project would receive predictions, or if the predictions come from a
-    different run than those already shown.
+    """Raise UsageError if the predictions of `run` must not be sent to the project.
+
+    This is the case if the project was pushed without predictions, or shows the predictions of a different run.
     """
     if run and not link.assisted:
         raise UsageError(
