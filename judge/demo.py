@@ -1,7 +1,8 @@
 """The demo: real passages, real models and real human labels, without a key or a network connection.
 
 First, a small embedding model judges relevance. Its probabilities are informative, so it is calibrated and
-evaluated again. Then a language model performs three tasks. It is run like any other model.
+evaluated again. Then a language model performs three tasks. This model is run in the same way as any other
+model.
 """
 
 from collections.abc import Awaitable, Callable

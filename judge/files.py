@@ -36,7 +36,7 @@ _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 
 
 def stop(error: BadInput) -> NoReturn:
-    """Raise the error. Used as `bad` by readers that accept no bad records."""
+    """Raise the error. Readers that accept no bad records use this function as the callback `bad`."""
     raise error
 
 
@@ -66,8 +66,8 @@ def open_input(path: Path) -> Iterator[IO[bytes]]:
 def whole_file(path: Path, of: str = "") -> Iterator[Path]:
     """Yield a temporary path, which is renamed to `path` if the block ends without an error.
 
-    `of` is inserted into the temporary name. Two processes with different values can write the same file at
-    the same time.
+    `of` is inserted into the temporary name. Two processes can write the same file at the same time if they
+    pass different values of `of`.
     """
     partial = path.with_name(f"{path.name}{of}.part")
     try:
@@ -91,9 +91,11 @@ RECIPE = {".yaml": "yaml", ".yml": "yaml"}
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
     """Return the format in which to write a file.
 
-    The format is that of the file extension, or `given`, which is the value of the option named `option`.
-    `endings` maps extensions, including the dot, to formats. Raises UsageError if neither the extension nor
-    the option specifies a format, or if they specify different formats.
+    The format is `given` or, if that is None, the format of the file extension. `endings` maps extensions,
+    including the dot, to formats. `option` is the name of the option that sets `given`.
+
+    Raises UsageError if neither the extension nor the option specifies a format, or if they specify different
+    formats.
     """
     ending = path.suffix.lower()
     named = endings.get(ending)
@@ -116,9 +118,9 @@ def skip_byte_order_mark(handle: IO[bytes]) -> None:
 def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     """Return the delimiter of a table. The position of the handle does not change.
 
-    If the extension is that of a tab-separated file, the delimiter is a tab. Otherwise, it is the delimiter
-    with which the header has the most column names from `hint`. A tie is broken by the total number of
-    columns.
+    If the extension is that of a tab-separated file, the delimiter is a tab. For any other file, several
+    delimiters are tried on the header, and the one that finds the most column names from `hint` is returned.
+    A tie is broken by the total number of columns.
     """
     # The header of a .tsv file may contain more commas than tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:

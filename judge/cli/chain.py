@@ -47,8 +47,7 @@ async def run_in_chain(
 
     A flow is a sequence of runs. If both models are the same, one flow is used for both.
 
-    Returns the result of `work`. If a run ended before its last unit, returns the exit code of this run
-    instead.
+    Returns the result of `work` or, if a run ended before its last unit, the exit code of that run.
     """
     from judge.runner import open_patiently
     from judge.runner.flow import Flow, Halted

@@ -22,7 +22,10 @@ skip_option = click.option("--skip-bad", is_flag=True, help="Skip invalid rows a
 
 
 def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
-    """Return the options `--map` and `--map-label` with these help texts; `metavar` applies to `--map`."""
+    """Return the options `--map` and `--map-label`.
+
+    `maps` and `labels` are their help texts. `metavar` applies to `--map`.
+    """
     return console.combine_options(
         click.option("--map", "maps", multiple=True, metavar=metavar, help=maps),
         click.option("--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels),

@@ -204,9 +204,9 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
 
 @contextmanager
 def _lock_released_run(store: Store, job: Job) -> Iterator[None]:
-    """Lock the run if some units of the job were released, which means that other requests may ask for them.
+    """Lock the run if some units of the job were released, because other calls may then judge these units.
 
-    While the block runs, no other command can judge these units.
+    While the block runs, no other command can judge them.
     """
     from judge.store.export import find_named_run, read_stored_task
 

@@ -28,7 +28,7 @@ Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
 class Join:
     """The file to join, and its data set.
 
-    If the data set is None, it is the one into which the file was imported.
+    If `dataset` is None, the data set into which the file was imported is used.
     """
 
     path: Path

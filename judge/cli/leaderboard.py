@@ -150,7 +150,7 @@ def _print_differences(board: Board, stratified: bool) -> None:
 def _sort_cells(board: Board, row: BoardRow) -> list[Cell]:
     """Return the cells sorted from best to worst.
 
-    If neither high nor low values are better, as for coverage, the order does not change.
+    The cells keep their order if the measure does not define a best value, as for coverage.
     """
     # For coverage, for example, neither high nor low values are better, so no system is first.
     if not row.better:

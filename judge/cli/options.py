@@ -122,7 +122,7 @@ class PlainOption(click.Option):
     """
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Return the details that click adds to the description, without the range."""
+        """Return the details that click adds to an option's description, except the range."""
         return {name: text for name, text in super().get_help_extra(ctx).items() if name != "range"}
 
 

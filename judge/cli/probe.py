@@ -149,7 +149,10 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
 @contextmanager
 def _scratch(keep: Path | None) -> Iterator[Any]:
-    """Open the study in which the probes run: the file `keep`, or a new study in a temporary directory."""
+    """Open the study that stores the runs of the probes.
+
+    This is the study `keep` or, if `keep` is None, a new study in a temporary directory.
+    """
     if keep is not None:
         with Store.open(keep) as store:
             yield store

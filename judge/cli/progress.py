@@ -1,4 +1,4 @@
-"""The progress line of a run. It counts committed answers."""
+"""The progress line of a run. It only counts answers that are stored."""
 
 from __future__ import annotations
 

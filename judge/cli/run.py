@@ -94,7 +94,10 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
 
 
 def _check_ways(options: dict[str, Any]) -> None:
-    """Raise UsageError if the options select more than one way to make the calls."""
+    """Raise UsageError if --estimate, --batch and --offline are combined.
+
+    Only --estimate and --batch may be used together.
+    """
     ways = {
         "--estimate": options["is_estimate"],
         "--batch": options["batch"],

@@ -101,8 +101,8 @@ def qrels(
 
     After the last line, print a note with the field and the number of passages without a label.
 
-    The second column is 0, or `fitted_on` if the judge was fitted on labels for the question. No program
-    reads this column.
+    The second column, which programs ignore, is `fitted_on` if the judge was fitted on labels for the
+    question, and 0 otherwise.
 
     Raises UsageError if the field has no grades, and BadInput if a unit is not a passage or an id contains
     white space.

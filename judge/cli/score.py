@@ -144,10 +144,11 @@ def _command(paper: Paper) -> click.Command:
 
 
 def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
-    """Return the names of the contenders to compare, and whether they are systems or judges.
+    """Return the names of the contenders to compare, and their kind: systems or judges.
 
-    The names are empty if one judge scores one system. If exactly one system is given, it is also stored in
-    `options["system"]`. Raises UsageError for options that cannot be combined.
+    If one judge scores one system, there is nothing to compare, so no names are returned. If exactly one
+    system is given, it is also stored in `options["system"]`. Raises UsageError for options that cannot be
+    combined.
     """
     systems, each = options["systems"], options["judges"] == "each"
     options["system"] = systems[0] if len(systems) == 1 and systems != ("all",) else None

@@ -43,7 +43,7 @@ score_gate_options = combine_options(
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A limit as typed. `side` is 1 for a minimum and -1 for a maximum."""
+    """A limit from the command line. `side` is 1 for a minimum and -1 for a maximum."""
 
     option: str
     typed: str

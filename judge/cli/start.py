@@ -1,4 +1,7 @@
-"""judge start: from a file to the first report. The steps are in `adjudge.start`, because they use both programs."""
+"""judge start: perform all steps from importing a file to the first report.
+
+The steps are in `adjudge.start`, because they use both programs, `judge` and `annotate`.
+"""
 
 from __future__ import annotations
 

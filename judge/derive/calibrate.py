@@ -32,7 +32,10 @@ BEFORE, AFTER, TRUTH = "before", "after", "reference"
 
 @dataclass(frozen=True)
 class Prior:
-    """The label shares that batch calibration aims at: equal (`uniform`), those of the reference (`gold`), or given shares."""
+    """The label shares that batch calibration should produce.
+
+    They are equal (`uniform`), given by the user, or the shares in the reference (`gold`).
+    """
 
     word: str
     shares: tuple[float, ...] | None = None

@@ -50,10 +50,12 @@ def keep(
     only: BoolArray | None = None,
     curve: Sequence[Sequence[Json]] = (),
 ) -> tuple[str, bool]:
-    """Store labels as a run derived from the table's runs. Return its id, and whether the study already had this run.
+    """Store labels as a run derived from the table's runs.
+
+    Returns the new run's id, and whether the study already had this run.
 
     `made` maps fields to labels. Fields that are derived from these fields are also stored. `kind` is calibrated,
-    pooled or routed, and `method` names the algorithm. `only` selects the units that the run covers. `curve` is as in
+    pooled or routed, and `method` names the algorithm. `only` selects the units that the run covers. For `curve`, see
     `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)

@@ -194,7 +194,7 @@ class Truth:
     def deal_folds(self, folds: int, some: BoolArray | None = None) -> IntArray:
         """Assign each unit a fold from 0 to folds - 1. All units of a question get the same fold.
 
-        Questions without a label get the fold -1. If `some` is given, only labels of these units count.
+        Questions without a label get the fold -1. If the mask `some` is given, labels of units outside it are ignored.
         """
         numbers, names = self.table.questions
         labelled_units = self.codes != MISSING if some is None else some & (self.codes != MISSING)
@@ -218,8 +218,8 @@ class Truth:
 def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
     """Return the reference labels on the table's units, or None if there are none.
 
-    `word` names the reference. By default, it is the first of decided, gold and majority that has labels. Raises
-    UsageError if `word` is given and this reference has no labels.
+    `word` is the name of the reference. If it is None, the references decided, gold and majority are tried in this
+    order, and the first one with labels is used. Raises UsageError if `word` is given and this reference has no labels.
     """
     domain = tuple(table.task.domain(field))
     for name in [word] if word else (DECIDED, GOLD, MAJORITY):

@@ -262,9 +262,9 @@ class _Reader:
         return masses
 
     def _meta(self, source: Mapping[str, Any], prefix: str, row_meta: Any) -> dict[str, Any]:
-        """Return the strings, numbers and booleans in the row that no key or map has used.
+        """Return the strings, numbers and booleans in the row that were not used for a known key or a map.
 
-        If the row has a `meta` object, the values in that object take precedence.
+        If the row has a `meta` object, its values are added and take precedence.
         """
         used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}

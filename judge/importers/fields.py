@@ -188,10 +188,10 @@ class Labels:
         return self._maps[field].get(got, got)
 
     def read_one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
-        """Return a label that must be one of the fixed labels of a format, or None if the value is missing.
+        """Return a label of a format with fixed labels, or None if the value is missing.
 
-        `known` maps the file's labels to ours. Our own labels are also accepted, both in the file and in
-        --map-label. Raises BadInput if the label is unknown.
+        `known` maps the format's labels to ours. Files and --map-label may also use our labels. Raises
+        BadInput if the label is unknown.
         """
         got = word(raw, where)
         if got is None or got in self._maps.get(field, {}):
@@ -202,7 +202,7 @@ class Labels:
         return self.value(field, ours, where)
 
     def read_fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """Yield the label that `read_one_of` returns as a gold label, or nothing if there is no label."""
+        """Yield a gold vote with the label from `read_one_of`, or nothing if there is no label."""
         value = self.read_one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)

@@ -63,8 +63,8 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
     """Guess a column for each field that is still missing. Return {field: column}.
 
     A field is missing if the row has no key of this name and the user gave no map for it. A column with a
-    list of objects or strings can be `passages`. The fields of a passage are then searched for in these
-    objects.
+    list of objects or strings can be `passages`. The fields of a passage are then guessed from the keys of
+    the objects in this list.
     """
     columns = {normalise_name(name): name for name in row}
     # A column that the user has mapped is not offered for another field.

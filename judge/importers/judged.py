@@ -89,7 +89,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
 
 
 class _Table:
-    """The state of a table while it is imported."""
+    """Converts the rows of an imported table to judgements."""
 
     def __init__(self, store: Store, task: Task, given: Given, rows: TableRows) -> None:
         self.task, self.given, self.rows = task, given, rows
@@ -229,7 +229,7 @@ class _Table:
 
 
 class _Units:
-    """The units of one kind, which can be found by any of the ids that a table may use for them."""
+    """Finds units of one kind by their ids. A table may use several forms of the same id."""
 
     def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
         self.kind, self.dataset = kind, dataset

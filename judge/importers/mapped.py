@@ -185,7 +185,7 @@ class RowReader:
     def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
         """Raise BadInput if a column contains a list of passages in one row and a single text in another.
 
-        It is then ambiguous whether each cell is one passage.
+        In such a column, it is ambiguous whether a cell is one passage or a list.
         """
         column = self._maps.get("passages", "passages")
         as_text = self._options.as_text
@@ -269,8 +269,8 @@ class RowReader:
 
         The error names all missing fields, and the --map options that would provide them.
 
-        If `all_rows` is set, `row` is the header of a table, so all rows are checked at once. Then UsageError
-        is raised if no field is missing, but a --map names a column that is not in the header.
+        If `all_rows` is set, `row` is the header of a table, and the check applies to all rows. In this case,
+        UsageError is raised if no field is missing but a --map names a column that is not in the header.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:

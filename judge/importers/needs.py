@@ -1,4 +1,4 @@
-"""List what an imported data set lacks before its paper's scores can be computed.
+"""List the data that must be added to an imported data set before its paper's scores can be computed.
 
 For example, answers under some conditions, the ranking of a system, or human answers may be missing.
 """
@@ -83,7 +83,7 @@ def _find_unowned_rankings(store: Store, dataset: str, systems: set[str]) -> lis
 def _name(paper: str, condition: str) -> str:
     """Return the name that a paper uses for a condition.
 
-    RAGuard calls the condition of outputs about single documents oracle.
+    RAGuard uses the name `oracle` for outputs about single documents.
     """
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 

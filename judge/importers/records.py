@@ -120,7 +120,7 @@ class Shallow:
 
 @dataclass(slots=True)
 class Records:
-    """The records in a file. `word` says what their numbers count: lines, elements or rows."""
+    """The records in a file. `word` is the noun for a numbered record: line, element or row."""
 
     path: Path
     word: str

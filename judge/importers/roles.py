@@ -47,10 +47,10 @@ class CommonTable:
     """The columns that have a value in the inspected rows."""
 
     def refuse_late(self, row: Mapping[str, Any], maps: Mapping[str, str]) -> None:
-        """Raise BadInput if a recognisable column has a value in this row, but was empty in all inspected
-        rows.
+        """Raise BadInput if a column with a known name has its first value in this row.
 
-        The column was not reported to the user, so it must be neither used nor silently ignored.
+        The column was empty in all inspected rows, so it was not reported to the user. It must therefore be
+        neither used nor silently ignored.
         """
         for name, value in row.items():
             if name in self.columns or value in (None, "", []) or name in maps.values():

@@ -18,9 +18,9 @@ from judge.types import Vote
 class RowLevel:
     """Looks up the values of an item or a passage in an object.
 
-    If the user has not mapped a field, its key is `prefix` followed by the field's name. The keys in `shadow`
-    are not used in this way, because the user has mapped them to other fields. `met` collects the mapped
-    paths that were found.
+    A field that the user has mapped is read from its path. Any other field is read from the key `prefix`
+    followed by the field's name, unless this key is in `shadow`. The user has mapped the keys in `shadow` to
+    other fields. `met` collects the mapped paths that were found.
     """
 
     def __init__(

@@ -175,13 +175,12 @@ class Bench:
     def _fit(
         self, run: str, units: Sequence[str]
     ) -> tuple[RunTable, FloatArray, IntArray, Fit, Fitted] | None:
-        """Calibrate a run on the reference labels of only these units.
+        """Calibrate a run on the reference labels of the given units.
 
-        Return the run's table, the calibrated probabilities, the codes of the most probable labels, the fit,
-        and a description of the labels that were used.
+        Return the run's table, the calibrated probabilities, the codes of the most probable labels, the fit, and a
+        description of the labels that were used.
 
-        Return None if the run has no probabilities, or if too few units or fewer than two questions can be
-        used.
+        Return None if the run has no probabilities, or if too few units or fewer than two questions can be used.
         """
         table = derive.read_runs(self.store, [run], self.field)
         labels = table.labels(self.field)
@@ -249,7 +248,8 @@ class SearchLimits:
     def limit_plan(self, plan: Plan, runs: Collection[str], reserve: bool) -> Plan:
         """Return the plan with the remaining limits.
 
-        If `reserve` is True, the cost of the sealed test, estimated from `runs`, is subtracted from them.
+        If `reserve` is True, the expected cost of the sealed test is subtracted from the limits. This cost is estimated
+        from `runs`.
         """
         # The run itself only sees the remaining limits, so its message about a limit must mention the reserve.
         self._kept_back = kept = self._reserve(runs) if reserve else (0, 0.0)

@@ -146,7 +146,7 @@ def step_sizes(questions: int, candidates: int) -> list[int]:
 async def halve(
     candidates: Sequence[T], questions: int, score: Callable[[T, int], Awaitable[float]]
 ) -> list[tuple[T, float, int]]:
-    """Return the candidates, best first, each with its last score and the number of questions in that score.
+    """Return the candidates, best first, each with its last score and the number of questions used for this score.
 
     Candidates of the last round come first. This is algorithm 1 of Jamieson and Talwalkar (2016, arXiv 1502.07943).
     """

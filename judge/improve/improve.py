@@ -113,11 +113,12 @@ async def prove(bench: Bench, winner: Recipe) -> None:
 
 
 def _count_needed_units(bench: Bench, proof: Contest) -> int | None:
-    """Return how many labelled test units are needed to detect the observed difference.
+    """Return the number of labelled test units that are needed to detect the observed difference.
 
-    The difference should be detected with a probability of 80 % when the sealed test is used once more. That
-    use has a stricter significance level. Return None if no positive difference was observed or if it cannot
-    be computed.
+    With this number, the next use of the sealed test, which has a stricter significance level, detects the difference
+    with a probability of 80 %.
+
+    Return None if no positive difference was observed, or if the number cannot be computed.
     """
     observed = bench.outcome.difference
     if (

@@ -26,8 +26,8 @@ def rungs(
 ) -> Iterator[tuple[str, Sequence[Recipe]]]:
     """Yield the name of each step, and the recipes to compare with the current best recipe.
 
-    `labels` contains the reference labels of the learning units. Judges that compare two texts have no prompt and can only
-    be calibrated.
+    `labels` contains the reference labels of the learning units. A judge that compares two texts instead of answering a
+    prompt can only be calibrated.
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():

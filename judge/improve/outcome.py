@@ -82,7 +82,10 @@ def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
-    """Return at most five of the lead's notes on decisions about questions outside the sealed test."""
+    """Return at most five of the lead annotator's notes on decisions.
+
+    Notes on questions in the sealed test are omitted.
+    """
     notes: list[str] = []
     for name in panel.select_kinds(AnnotatorKind.ADJUDICATED):
         for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():

@@ -50,7 +50,7 @@ NOT_IN_RECIPES = {
 
 @dataclass(frozen=True)
 class Member:
-    """A judge in the panel: its model, its server and call settings, and its recipe (None: it uses the unchanged task)."""
+    """A judge in the panel: its model, server, call settings and recipe. Without a recipe, it uses the unchanged task."""
 
     model: str
     recipe: Recipe | None = None

@@ -1,7 +1,7 @@
-"""Let a model rewrite the instructions of a judge, based on the judge's errors and the lead's notes on them.
+"""Let a model rewrite a judge's instructions, based on the judge's errors and the lead annotator's notes on them.
 
-The errors are on the learning questions. The rewriter never sees tuning questions or the sealed test. Its answer is used as
-plain text and never as a template.
+The errors are on the learning questions. The rewriter never sees tuning questions or the sealed test. Its answer is
+used as plain text and never as a template.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """A learning unit on which the judge and the reference disagree, with the lead's note."""
+    """A learning unit on which the judge and the reference disagree, with the lead annotator's note on the unit."""
 
     inputs: Mapping[str, Json]
     given: str

@@ -70,9 +70,10 @@ class BatchService(ABC):
     variable: str
 
     def __init__(self, base_url: str, sends_key: bool, sdk: Any, client: Any, error: type[Exception]) -> None:
-        """Connect with a `client` from the vendor's `sdk`, whose base exception is `error`.
+        """Connect with the vendor's client.
 
-        Raises KeyProblem if there is no key for the vendor's own server.
+        `sdk` is the vendor's package, `client` is the client class in it, and `error` is the base class of
+        its exceptions. Raises KeyProblem if there is no key for the vendor's own server.
         """
         import ssl
 
@@ -118,9 +119,9 @@ class BatchService(ABC):
 
     @abstractmethod
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the batches that were created since `since` and have this mark.
+        """Yield the batches that were created since `since` and are marked with `mark`.
 
-        If the vendor does not show marks, yield all batches that were created since then.
+        If the vendor cannot store marks, yield all batches that were created since then.
         """
 
     @abstractmethod
@@ -137,8 +138,7 @@ class BatchService(ABC):
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """Yield the custom ids in the results of an ended batch.
 
-        Yield nothing if the vendor stores our mark with each batch, because the mark then identifies the
-        batch.
+        Yield nothing if the vendor stores a mark with each batch, because the mark then identifies the batch.
         """
         return iter(())
 

@@ -1,8 +1,8 @@
 """Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches.
 
-A batch is posted together with its requests, and the vendor cannot store our mark with it. Only the results
-of a batch therefore show which job it belongs to. If the response to a post was lost, the results of all
-later batches are searched for the job's requests.
+A batch is posted together with its requests, and the vendor cannot store a mark that identifies it. Only the
+results of a batch therefore show which job it belongs to. If the response to a batch's creation was lost, the
+results of all later batches are searched for the job's requests.
 """
 
 from __future__ import annotations
@@ -119,10 +119,9 @@ def _build_body(path: Path) -> Iterator[bytes]:
 
 
 def _time(value: Json) -> datetime:
-    """Parse a time. An invalid time is replaced with the current time.
+    """Parse a time. Return the current time if the text is invalid.
 
-    The list of batches, which is read until a batch is too old, is therefore not cut short by an invalid
-    time.
+    The list of batches is read until a batch is too old. An invalid time must not end the list early.
     """
     try:
         parsed = datetime.fromisoformat(value)

@@ -71,7 +71,7 @@ def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
 def _poll(
     store: Store, job: Job, file: JobFile, service: BatchService
 ) -> tuple[BatchState | None, str | None]:
-    """Store the state of a file's batch. Return the state and a remark."""
+    """Store the state of a file's batch. Return the state, and a remark for the user or None."""
     assert file.batch_id is not None
     try:
         state = service.state(file.batch_id)

@@ -33,7 +33,7 @@ class BatchReader(Protocol):
         """Return the reply from the JSON of a successful answer. Raises ValueError if the JSON contains no reply."""
 
     def refusal(self, complaint: http.Complaint) -> Reply | None:
-        """Return a reply if the error means that the model refused to answer, otherwise None."""
+        """Return a reply if the error reports a refusal or a truncated answer, and None for any other error."""
 
 
 @dataclass(frozen=True, slots=True)

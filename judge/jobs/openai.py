@@ -1,7 +1,7 @@
 """Batches of OpenAI and compatible servers: https://platform.openai.com/docs/api-reference/batch.
 
-A file is uploaded (free of charge), and then a batch refers to it (paid). The batch has our mark in its
-metadata, so that it can be identified if the response to its creation was lost.
+A file is uploaded (free of charge), and then a batch refers to it (paid). The batch's metadata contain a
+mark, which identifies the batch if the response to its creation was lost.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class OpenAIBatches(BatchService):
         return self.get_new_id(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """Yield the batch with our mark from the batches created since `since`. The list begins with the
-        newest batch.
-        """
+        """Yield the batches with this mark that were created since `since`, newest first."""
         for name, row in self.iterate_pages(self._client.batches.with_raw_response.list, "after"):
             if _seconds(row.get("created_at")) < since.timestamp():
                 return

@@ -45,9 +45,9 @@ LONGEST_ENTRY = 4096
 class Family:
     """The functions that recognise and read the files of one format. Readers call `bad` for each error.
 
-    `kind_of` returns the kind of a file: "corpus", "qrels", "run", or `topics`, the format's word for
-    queries. `documents` reads only the requested documents. `example` contains the file arguments of an
-    example command, one file of each kind.
+    `topics` is the format's word for queries. `kind_of` returns the kind of a file: "corpus", "qrels", "run"
+    or the value of `topics`. `documents` reads only the requested documents. `example` contains the file
+    arguments of an example command, one file of each kind.
     """
 
     name: str
@@ -59,8 +59,9 @@ class Family:
     documents: Callable[[Path, set[str], Bad], Iterable[CorpusText]]
 
     def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """Yield one row for each query that has documents. If all files contain queries, yield one row for
-        each query.
+        """Yield one row for each query that has documents.
+
+        If only queries are imported, yield one row for each query.
 
         Raises UsageError if a required file is missing.
         """

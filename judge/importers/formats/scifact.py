@@ -14,8 +14,8 @@ Gold fields of a passage:
     support    supported (has evidence) | not_supported (cited without evidence, and the claim has a
                verdict from other documents; without a verdict, this field has no label)
     relevance  ANSWER-THE-QUESTION (has evidence) | RELATED-INFORMATION (cited without evidence).
-               This is adjudge's mapping to GaRAGe's classes, so that they have real passages; the
-               papers do not equate them
+               This mapping to GaRAGe's classes is adjudge's own, and provides real passages for
+               these classes; the papers do not equate them
 
 The item has the gold field `claim_verdict` (true | false) if all evidence for the claim agrees. Its reference
 answer is then Yes | No. A claim whose documents disagree has no verdict. A document with both labels for the

@@ -42,10 +42,10 @@ _MOST_TOPICS = 64 * 2**20
 
 
 def recognises(path: Path) -> bool:
-    """Return whether the file's first line shows that the file contains qrels, a run or topics.
+    """Return whether the file is recognised as qrels, a run or topics, mainly by its first line.
 
-    If it does, the user need not name the format. Topics with a tab between id and text look like any other
-    table without a header, so they are recognised by the file's name.
+    The user need not name the format of a recognised file. Topics with a tab between id and text look like
+    any other table without a header, so they are only recognised if the file's name begins with `topics`.
     """
     try:
         first = collection.first_line(path)
@@ -186,10 +186,10 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 def _columns(first: str) -> tuple[str, ...]:
-    """Return the names of the columns in a corpus file.
+    """Return the names of the columns in a corpus file, given its first line.
 
-    The names come from the header (such as `id TAB text TAB title`), or are those of MS MARCO's documents. If
-    the first line shows neither, return no names.
+    If this line is a header (such as `id TAB text TAB title`), its names are returned. If it looks like a
+    line of MS MARCO's documents, MS MARCO's column names are returned. Otherwise, no names are returned.
     """
     cells = tuple(cell.strip().lower() for cell in first.split("\t"))
     if cells[0] == "id" and "text" in cells:
