@@ -291,8 +291,9 @@ def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestR
 
 
 def read_attempts(conn: sqlite3.Connection, run_id: str, units: Iterable[str]) -> dict[tuple[str, int], int]:
-    """Return {(unit, repeat): number of its newest attempt in the run}. Units without any attempt are
-    omitted.
+    """Return {(unit, repeat): number of the newest attempt} for a run.
+
+    Units without any attempt are omitted.
     """
     unit_ids = list(units)
     query = (

@@ -231,7 +231,10 @@ def _find_system(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
 
 
 def _is_plain(condition: str) -> bool:
-    """Return whether the condition can be passed as --context. The passages of a ranking (top:5:name:stage) cannot."""
+    """Return whether the condition can be passed as --context.
+
+    A condition that names a ranking (top:5:name:stage) cannot be passed.
+    """
     return not condition.startswith("top:")
 
 

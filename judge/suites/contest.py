@@ -335,8 +335,8 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
     """Return the contenders with `front` set to the axes on which they are Pareto-optimal.
 
-    The axes are cost and time. A contender is Pareto-optimal on an axis unless another contender is at least
-    as good both in kappa and on the axis, and strictly better in one of them.
+    The axes are cost and time. A contender is Pareto-optimal on an axis if no other contender is
+    better in kappa without being worse on the axis, or better on the axis without being worse in kappa.
     """
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():

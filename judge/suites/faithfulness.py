@@ -116,7 +116,7 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
 
 
 def _full(labels: pd.Series) -> Any:
-    """Return 1 for full support, 0 for less, and None if there is no label."""
+    """Return 1 for full support, 0 for partial or no support, and None if there is no label."""
     # ALCE requires entailment, and partial support is not entailment.
     values = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
     return values.astype(object).where(values.notna(), None).to_numpy()

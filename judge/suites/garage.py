@@ -219,8 +219,10 @@ def _factuality(
 
 
 def _score_citations(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
-    """Compare the citations in the answers with those in the human answers, or with the passages that the data
-    set marks as cited.
+    """Compare the citations in the answers with reference citations.
+
+    These are the citations in the human answers or, if there are none, the passages that the data set marks
+    as cited.
     """
     from judge.scores import attribution
 

@@ -1,4 +1,4 @@
-"""Read the labels and statuses that runs have for given units, and count the units that can be judged in a task."""
+"""Read labels and statuses of given units from runs, and count the units that can be judged in a task."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,7 +59,7 @@ def read_run_labels(store: Store, run: Run, units: UnitNumbers, field: str) -> U
 
 
 def _places(units: "pd.Index[Any]", rows: pd.DataFrame) -> tuple[UnitNumbers, UnitNumbers]:
-    """Return the position in `units` of each row's unit, and a mask of the rows whose unit is in `units`."""
+    """Return the position of each row's unit in `units`, and a mask of the rows whose unit is in `units`."""
     place = units.get_indexer(pd.Index(rows["n"]))
     return place[place >= 0], place >= 0
 

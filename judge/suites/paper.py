@@ -105,9 +105,7 @@ class Paper:
         return self.is_judged and all(option.name != "reference" for option in self.options)
 
     def better(self, measure: str) -> int:
-        """Return 1 if higher values of the measure are better, -1 if lower values are better, and 0 if neither
-        are better.
-        """
+        """Return 1 if higher values of the measure are better, -1 if lower values are better, otherwise 0."""
         # Neutral patterns take precedence: URAG's `set_size_ratio` matches `*size*` (lower is better) and `*_ratio` (neutral).
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
             return 0

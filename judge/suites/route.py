@@ -123,9 +123,9 @@ def route(
 ) -> Route:
     """Find the largest set of units that the judges can label alone.
 
-    `runs` names judge A, or A and B. The promise is that their labels agree with the reference on at least
-    the share `agree` of the set. It holds with probability `confidence` over random draws of the labelled
-    questions.
+    `runs` names judge A, or A and B. The promise is that the share of their labels in this set that
+    agree with the reference is at least `agree`. The promise holds with probability `confidence` over random
+    draws of the labelled questions.
 
     If the task is split, the promise is tested on its sealed test, and a look at the test is logged first.
     The test then uses the level of the look if this level is stricter than `confidence` requires.

@@ -192,8 +192,10 @@ class RunLabels:
 
         For each part, the runs with the most units are considered. Among the settings that all parts have in
         common, the newest are chosen. A partial score may fall back on the settings of runs with fewer units.
-        Parts whose runs are all named with --run are not considered. A role and model are omitted if, for
-        each part, all runs have the same settings, because there is then no choice.
+        Parts whose runs are all named with --run are not considered.
+
+        If the settings of the runs do not differ within any part, there is no choice, and the role and model
+        are omitted.
 
         Raises UsageError, which lists the runs and their settings, if the parts have no settings in common.
         """

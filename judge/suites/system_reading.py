@@ -187,8 +187,8 @@ class SystemReading(Reading):
     def list_rankings(self, names: Sequence[str]) -> list[str]:
         """Return the names of the rankings that can be used for the system.
 
-        If there is a ranking with the system's name, this is the only one. Otherwise, all rankings can be
-        used except those with the name of another system. If no system is named, all names are returned.
+        If there is a ranking with the system's name, only this ranking can be used. Otherwise, all rankings can
+        be used except those with the name of another system. If no system is named, all names are returned.
         """
         system = self.named
         if system is None or system in names:
