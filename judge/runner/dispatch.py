@@ -195,8 +195,8 @@ class Dispatcher:
     def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
         """Return a slot (the permission to send a call) at the server with the lowest load.
 
-        If no call may be sent now, return None and the number of seconds until one may be sent. The number is
-        also None if another call has to end first.
+        If no call may be sent now, return None and the number of seconds until one may be sent, or (None,
+        None) if another call has to end first.
         """
         now = self._clock()
         best: ModelServer | None = None

@@ -74,8 +74,9 @@ def count_labelled(store: Store, plan: Plan, run_id: str) -> int:
 
 @contextmanager
 def hardly_waiting(store: Store, seconds: float) -> Iterator[None]:
-    """Limit the wait for a locked study to this many seconds. The event loop and the calls in flight are
-    blocked during the wait.
+    """Limit the wait for a locked study to this many seconds.
+
+    The wait blocks the event loop and the calls in flight.
     """
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
     try:

@@ -116,7 +116,7 @@ def check_origin(store: Store, system: str, also_generate: bool) -> None:
 def check_not_imported(store: Store, system: str, context: str) -> None:
     """Raise UsageError if the system already has imported answers for this context.
 
-    Imported answers name the context as their paper does, so the same context can have two names. A score
+    Imported answers use their paper's name for the context, so one context can have two names. A score
     accepts only one answer for each condition of a paper.
     """
     if both := _read_imported_conditions(store, system) & {name_of(paper, context) for paper in CONDITIONS}:
@@ -131,8 +131,8 @@ async def generate(
 ) -> tuple[RunReport, Kept]:
     """Run the plan with an open provider, and store the reply of each labelled unit as an answer.
 
-    Answers are also stored after an interrupted run. If the process was killed, the same command stores them
-    when it is run again. Raises UsageError before sending any request if the study already has answers from
+    Answers are also stored after an interrupted run. If the process was killed, running the same command
+    again stores them. Raises UsageError, before any request is sent, if the study already has answers from
     another source for this system and condition.
     """
     check(generation.plan.task, generation.system, generation.condition, generation.shown)

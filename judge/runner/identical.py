@@ -100,7 +100,7 @@ class Identical:
         self.waiting -= len(self._in_flight.pop(question.sha).waiting)
 
     def record_saved(self, sha: str) -> None:
-        """Record that the request is now stored, although earlier look-ups did not find it."""
+        """Record that the request is now stored in the study, so that later units can reuse its answer."""
         self._in_flight.pop(sha, None)
         if not self._fresh:
             self._stored.add(sha)

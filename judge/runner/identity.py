@@ -108,7 +108,7 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
 
 
 def _mask(provider: Provider, mode: Mode) -> str | None:
-    """Return the mask for a run in this mode."""
+    """Return the mask (the method of restricting answers to the labels) for this mode."""
     if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
         return None
     # A bias restricts single tokens only, and a word may take several.
@@ -116,7 +116,7 @@ def _mask(provider: Provider, mode: Mode) -> str | None:
 
 
 def _masks(provider: Provider, mode: Mode) -> Sequence[str | None]:
-    """Return the masks with which a run of this plan may have begun."""
+    """Return the possible masks (see `_mask`) of a run that this plan could resume."""
     if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
         return (None,)
     if provider.chosen_mask == "auto":

@@ -50,7 +50,10 @@ async def open_or_finished(
 
 
 def _find_finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
-    """Return the report of the plan's run, or None if the run still has units to judge or used another address."""
+    """Return the report of the plan's run, or None if the run still has units to judge.
+
+    Also return None unless exactly one stored run matches the plan and the provider's address.
+    """
     facts = provider.describe()
     run_ids = matching_runs(store, plan, provider, facts.get("base_url"))
     # If there are runs in several answer modes, only the server's features decide which run is resumed.
@@ -79,7 +82,7 @@ async def open_patiently(
     opened: Opened | None = None,
     store: Store | None = None,
 ) -> Plan:
-    """Open a provider. Return the plan with the cost of the start-up probes added to it.
+    """Open a provider. Return the plan, with the cost of the start-up probes counted against its limits.
 
     This cost counts against the plan's limits.
 
@@ -114,8 +117,9 @@ async def open_patiently(
 
 
 async def _open_provider(provider: Provider, patience: Patience, opened: Opened) -> None:
-    """Open the provider, with retries after temporary failures. Raises the last failure when the maximum
-    waiting time has passed.
+    """Open the provider, and retry after temporary failures.
+
+    Raises the last failure if a retry is pointless or the maximum waiting time has passed.
     """
     begun, tries = time.monotonic(), 0
     while True:

@@ -83,7 +83,7 @@ class Plan:
         return replace(left, opened=None) if is_counted else left
 
     def subtract(self, *done: RunReport | Opened) -> Plan:
-        """Return the plan with its limits reduced by what these runs and openings have used."""
+        """Return the plan with its limits reduced by what these runs and start-up probes have used."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         # Never below 0: a server can bill more than a call can cost, and so exceed what was left.
         return replace(

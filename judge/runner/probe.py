@@ -82,7 +82,7 @@ class Probed:
 
     @property
     def ended(self) -> RunReport | None:
-        """The run that was stopped early; None if all runs finished."""
+        """The report of the run that was stopped early, or None if all runs finished."""
         last = self.reports[-1] if self.reports else None
         stopped = last is not None and (last.stopped or last.interrupted or last.error)
         return last if stopped else None
@@ -211,10 +211,10 @@ class _Units:
         towards: Mapping[int, str] | None = None,
         nothing: str | None = None,
     ) -> ProbeOutcome:
-        """Count the units whose label changed (flipped).
+        """Count the units whose label changed.
 
-        If `nothing` is given, a unit counts if its new label differs from `nothing`, even if it is the
-        original label.
+        If `nothing` is given, count the units whose new label differs from `nothing` instead, even if the
+        label did not change.
         """
         # Only units that have a label before and after can flip. The others are counted as lost.
         chosen = [n for n in self.labels if of is None or n in of]

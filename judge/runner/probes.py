@@ -93,7 +93,7 @@ def boilerplate(item: Item, setting: ProbeSetting) -> Item | None:
 def paraphrase(item: Item, setting: ProbeSetting) -> Item | None:
     """Replace the claim or question with its given paraphrase.
 
-    If there is none, put an introduction such as "The question is this:" before the text.
+    If a text has no paraphrase, put an introduction such as "The question is this:" before the text.
     """
     given = setting.paraphrases
     if item.claim and "claim" in setting.inputs:

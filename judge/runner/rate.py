@@ -83,7 +83,7 @@ class RateController:
 
     @property
     def sustained(self) -> int:
-        """The largest number of calls that were in flight at the same time, but at most the current limit."""
+        """The largest number of calls in flight so far, or the current limit if that is lower."""
         return self.limit if self.most_used >= self.limit else self.most_used
 
     def delay(self, now: float, tokens: int = 0) -> float:
@@ -170,7 +170,8 @@ class RateController:
     def obey(self, state: RateState, now: float, tokens: int = 0) -> None:
         """Apply the rate headers of a reply.
 
-        `tokens` is the number of tokens of the answered call, which still counts as in flight.
+        `tokens` is the number of tokens of the answered call. This call is still included among the calls in
+        flight.
         """
         self._requests.note(
             state.remaining_requests, state.reset_requests, state.limit_requests, now, in_reply=1
@@ -240,9 +241,9 @@ class Allowance:
     """A server's limit on requests or on tokens, according to its rate headers.
 
     Until the limit is reset, the remaining amount is the value in the last reply minus the calls in flight,
-    which the server may not have counted yet. After the reset, it is unknown until the next reply. During
-    that time, calls are spaced evenly over the window, because a server that rounds the time of its reset
-    down would refuse a burst.
+    which the server may not have counted yet. After the reset, the amount is unknown until the next reply.
+    During that time, calls are spaced evenly over the window: the server may have rounded the reset time
+    down, and would then refuse a burst of calls.
     """
 
     __slots__ = ("in_flight", "left", "limit", "next", "reset", "window")
@@ -267,7 +268,7 @@ class Allowance:
         return 0.0 if cost <= self.left else self.reset - now
 
     def take(self, cost: float, now: float) -> None:
-        """Subtract the cost of a call from what remains of the limit. The call is then in flight."""
+        """Subtract from the limit the cost of a call that is about to be sent."""
         self.in_flight += cost
         if self.left is not None:
             self.left -= cost
@@ -279,8 +280,9 @@ class Allowance:
     ) -> None:
         """Record a rate header.
 
-        `left` is what remains of the limit until it is reset in `seconds`. `in_reply` is the cost of the
-        answered call. The server has already counted it, although the call still counts as in flight.
+        `left` is the amount that remains until the limit is reset, `seconds` from now. `in_reply` is the cost
+        of the answered call, which is already subtracted from `left` but is still included in the cost in
+        flight.
         """
         if left is None or seconds is None:
             return

@@ -304,11 +304,10 @@ class Asker:
         return replace(parsed, labels=tuple(replace(label, rationale=reason) for label in parsed.labels))
 
     def _check_quote(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
-        """Return the result unchanged, unless the task requires a quote and the quote is not in the unit's
-        passages.
+        """Return the result, without its label if the required quote is not in the unit's passages.
 
-        In that case, return a result without a label: an invented quote shows that the label is not based on
-        the passages.
+        An invented quote shows that the label is not based on the passages. If the task requires no quote,
+        the result is returned unchanged.
         """
         if self.task.spec.rationale != "quote" or parsed.status is not Status.OK or request is None:
             return parsed

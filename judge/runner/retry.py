@@ -14,8 +14,8 @@ CHANCE = 1e-7
 class Patience:
     """The retry policy. Times are in seconds, and the first call is the first try.
 
-    The wait after try n is a random part, between half and all, of the smaller of `base * 2**(n - 1)` and
-    `longest`. The wait is never shorter than the server's Retry-After. The maximum number of tries is larger
+    The wait after try n is random: between 50 % and 100 % of `base * 2**(n - 1)` or of `longest`, whichever
+    is smaller. The wait is never shorter than the server's Retry-After. The maximum number of tries is larger
     for refused calls, because the rate controller already spaces these calls. They are retried for at least
     `refused_for`, because many limits are per minute. If a Retry-After exceeds `longest_retry_after`, the run
     ends and can be resumed later. `outage` is the maximum time that a run waits for a server that is down, or
@@ -46,9 +46,9 @@ class Patience:
 
         `elapsed` is the time in seconds since the first try.
 
-        `flow` is the time in seconds that the server took for its last few answers to other calls. A refused
-        call waits at most that long. A call whose connection was lost waits at most the longer of `flow` and
-        `base`.
+        `flow` is the time in seconds over which the server sent its last few answers to other calls. A
+        refused call waits at most that long. A call whose connection was lost waits at most the longer of
+        `flow` and `base`.
 
         `failing` is the share of units whose first call failed at this server. If the share is large, more
         tries are allowed, because a failure then says little about the unit.

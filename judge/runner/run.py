@@ -107,8 +107,8 @@ async def _begin(
 ) -> RunReport:
     """Start the run in the study, make its calls, and close it.
 
-    `selected` contains the number of selected units, the number of units left out, and True if the units still
-    have to be counted.
+    `selected` contains the number of selected units, the number of units left out, and whether the units
+    still have to be counted.
     """
     units, left_out, late = selected
     facts = dict(provider.describe())

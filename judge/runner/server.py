@@ -149,12 +149,11 @@ class ModelServer:
             self.rate.record_refusal(now, slot.at)
 
     def flow(self, now: float) -> float:
-        """Return the time in seconds since the oldest of the last FLOW answers, or infinity if there are
-        fewer answers.
+        """Return the seconds since the first of the last FLOW answers, or infinity if there are fewer.
 
-        The time is capped, because answers become rarer at the end of a run, when only the last units are
-        waiting. Without the cap, these units would wait even longer. The cap is the shortest time that FLOW
-        successive answers took recently, but at least LEAST_FLOW.
+        The time has an upper limit, because answers become rare at the end of a run, when only the last units
+        are waiting. Without the limit, these units would wait even longer. The limit is the shortest time
+        that FLOW successive answers took recently, but at least LEAST_FLOW.
         """
         if len(self._answers) < FLOW:
             return math.inf

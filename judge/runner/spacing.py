@@ -122,7 +122,7 @@ class Spacing:
 
     @property
     def _target(self) -> float:
-        """The target share of refusals, at which the rate settles."""
+        """The target share of refused calls. At this share, the rate stays the same on average."""
         near = (
             TARGET_SHARE
             if self.rate and self._refusal_seconds * self.rate < NEAR_SHARE
@@ -178,8 +178,8 @@ class Spacing:
 class _Trial:
     """A search for a slower rate.
 
-    `accepted` is the share of accepted calls at the start. `expected` is the share that would be accepted at
-    the current rate if the server had a rate limit.
+    `accepted` is the share of calls that the server accepted when the search began. `expected` is the share
+    that a server with a rate limit would accept at the current rate.
     """
 
     def __init__(self) -> None:

@@ -115,7 +115,7 @@ class Writer:
                 return
 
     def _failure(self, store: Store, batch: list[Attempts], seen: set[str]) -> AdjudgeError | None:
-        """Make one commit. Return the error if the commit fails."""
+        """Commit the batch. Return the error if the commit fails, and None otherwise."""
         # A copy, because the prompts of this commit are not stored after a rollback.
         known = set(seen)
         try:
@@ -131,7 +131,8 @@ class Writer:
     def _retry_commit(
         self, store: Store, batch: list[Attempts], closing: bool, seen: set[str], error: AdjudgeError
     ) -> tuple[bool, bool]:
-        """Retry the commit, together with all replies received meanwhile, until it succeeds or patience is used up.
+        """Retry the commit until it succeeds or the time for retries is over. Replies received meanwhile join
+        it.
 
         Return whether the commit succeeded, and whether the queue is closed.
         """

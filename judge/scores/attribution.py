@@ -28,10 +28,10 @@ def score_citations(answers: pd.DataFrame) -> list[Score]:
     Optional columns are invented (lists of cited names that match no passage) and answerable. Rows in which
     answerable is false are left out, because their human answers cite nothing.
 
-    Micro: P = sum |cited & reference| / sum |cited|, and R = sum |cited & reference| / sum |reference|. Macro:
-    P and R are the means of the answers' P and R. An answer that cites nothing has no P; an answer whose
-    reference cites nothing has no R. An invented citation (one that names no passage) counts as wrong;
-    `attribution_invented_share` is the share of such citations.
+    The micro averages are precision P = sum |cited & reference| / sum |cited| and recall R = sum |cited &
+    reference| / sum |reference|. The macro averages are the means of P and R over answers. An answer that
+    cites nothing has no P, and an answer whose reference cites nothing has no R. An invented citation (one
+    that names no passage) counts as wrong; `attribution_invented_share` is the share of such citations.
     """
     # In a row with insufficient grounding, the human answer cites nothing, so every citation would count as wrong.
     if "answerable" in answers.columns:
@@ -75,9 +75,9 @@ def score_judged_citations(
                invented (optional): how many of the sentence's citations name no passage
     citations  unit_id, sentence_id, label (full, partial, none), status: one row per cited passage
 
-    P is the share of citations that support their sentence. R is the share of sentences that a citation
-    supports. Partial support counts as 0. If a sentence has several citations, the best one counts. An
-    invented citation supports nothing, but counts in the denominator of P;
+    Precision P is the share of citations that support their sentence. Recall R is the share of sentences that
+    a citation supports. Partial support counts as 0. If a sentence has several citations, the best one
+    counts. An invented citation counts as a citation that supports nothing;
     `judged_attribution_invented_share` is the share of such citations.
 
     A sentence with an unlabelled citation has no value, unless another citation supports it fully. In the

@@ -120,9 +120,10 @@ def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
 
 
 def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
-    """Return the number of parts in each of `n` larger units. `where` has the position of each part's unit.
+    """Return the number of parts in each of `n` wholes, i.e. larger units.
 
-    If the mask `of` is given, only the parts that it marks are counted.
+    `where` contains the position of each part's whole. If the mask `of` is given, only the parts that it
+    marks are counted.
     """
     return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
 
@@ -151,8 +152,8 @@ class Parts:
     def count_expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
         """Return the expected number of parts in each whole.
 
-        This is the value in the optional column `name` of `wholes`, or the number of the whole's rows if that
-        is greater.
+        This is the number in the optional column `name` of `wholes`. If the table has more parts of the
+        whole, their number is returned instead.
         """
         rows = self.count()
         if name not in wholes.columns:

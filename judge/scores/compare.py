@@ -115,7 +115,7 @@ def combine_scores(measure: str, parts: Sequence[Score], value: Callable[..., Fl
 
 
 class _Pairing:
-    """Matches the units of two scores by id, and combines the values of the units that are in both."""
+    """Matches the units of two scores by id, and combines the scores on the units that are in both."""
 
     def __init__(self, first: Score, second: Score) -> None:
         for score in (first, second):

@@ -86,7 +86,7 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
                              both SR defined: 0 if in each pair one claim is supported as often as the other is refuted
     signed_cr                mean SR_o + SR_c - 1; above 0 if each claim tends to find support
-    defined_pairs            N as a share of all pairs; a pair with missing judgements is counted in neither number
+    defined_pairs            N / all pairs; pairs with missing judgements are left out of both numbers
     neutral_share            neutral passages / passages with a stance, pooled over all lists
     neutral_share_per_claim  the same share for each claim, then the mean over claims
     missing_stances          passages without a stance / all passages

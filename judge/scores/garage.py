@@ -58,9 +58,9 @@ def factuality(
     """Return eligibility and the factuality measures for the answerable rows. A measure is left out if its
     table is not given.
 
-    eligibility            mean of E_i = 1 unless the judge says Major Issue(s)
-    unadjusted_factuality  mean of F_i = 1 iff every sentence is supported or no_rad in `full`
-    factuality             mean of E_i and F_i
+    eligibility            mean of E_i; E_i = 1 unless the judge says Major Issue(s)
+    unadjusted_factuality  mean of F_i; F_i = 1 iff every sentence is supported or no_rad in `full`
+    factuality             mean of E_i F_i
     unadjusted_raf, raf    the same with R_i from `relevant`, on the same rows
     over_summarisation_gap factuality - raf on those rows
 

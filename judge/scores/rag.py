@@ -191,7 +191,7 @@ def score_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Sc
 
 
 def claim_f1(precision: Score, recall: Score) -> Score:
-    """Return the harmonic mean of each answer's claim precision and claim recall."""
+    """Return claim F1: for each answer, the harmonic mean of its claim precision and its claim recall."""
     precisions, two = precision.rows[:, 0], recall.rows[:, 0]
     assert precision.status is not None and recall.status is not None
     status = np.where(precision.status != 0, precision.status, recall.status).astype(np.int8)

@@ -231,14 +231,15 @@ Relevant = Literal["associated", "supporting"]
 
 
 def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame) -> list[Score]:
-    """Return the four variants of Misleading Retrieval Recall@k, starting with own/owning, and then
-    exposure@k.
+    """Return the variants of Misleading Retrieval Recall@k (own/owning first), then exposure@k.
 
     misleading_retrieval_recall@k[W/C]  share of the claims C with at least one misleading document from W among
-                                        the first k; W is own or any, C is owning or all
+                                        the first k; see below for W and C
     misleading_exposure@k[W]            mean over all claims of the share of misleading documents from W among the first k retrieved
 
-    A claim without a ranking has no value. Raises BadInput for a ranked document that is not in `documents`.
+    W is `own` (the claim's own documents) or `any` (those of any claim). C is `owning` (claims with a
+    misleading document of their own) or `all`. A claim without a ranking has no value. Raises BadInput for a
+    ranked document that is not in `documents`.
     """
     who, owner, role, claim, document = _join_rankings(k, claims, documents, rankings)
     n = len(who)

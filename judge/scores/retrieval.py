@@ -53,13 +53,12 @@ def score_at(
     mrr@k             only with `as_trec`, in place of ndcg_retrieved@k: 1 over the rank of the first relevant
                       passage, or 0 if none is among the first k
 
-    A query without a ranking has no value. If `as_trec` is true, it has the value 0, as in ir_measures. A
-    query without a judged passage has no value. A query without a relevant passage has no recall, F1 or NDCG
+    A query without a ranking has no value or, if `as_trec` is true, the value 0 (as in ir_measures). A query
+    without a judged passage has no value. A query without a relevant passage has no recall, F1 or NDCG
     (trec_eval and MIRAGE's repository report 0). As in trec_eval, an unjudged passage counts as not relevant.
-    A note gives the number of these passages, unless the relevance is `complete`, which means that passages
-    without a grade are known to be irrelevant. Raises BadInput if k < 1, a rank is not a whole number from 1,
-    a passage or a rank occurs twice in a query, a passage has two grades, or a ranking is for an unknown
-    query.
+    A note gives the number of unjudged passages. If `complete` is true, passages without a grade are known to
+    be irrelevant, and the note is left out. Raises BadInput if k < 1, a rank is not a whole number from 1, a
+    passage or a rank occurs twice in a query, a passage has two grades, or a ranking is for an unknown query.
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")

@@ -138,9 +138,9 @@ class Score:
     `value` maps sums `[B, p + 1]` to values `[B]`, which are nan if undefined. The last column of the sums
     counts units. `status[u]` is a position in STATUSES; `why` is the reason why a unit has no value although
     it was judged. `binary` is True if the measure is a mean of zeros and ones. `bounds` has the least and the
-    greatest possible value of a unit, if its value is bounded. `undefined` is the reason that is given if the
-    measure is undefined although units have values. `counted` marks the units that are counted in n_units and
-    coverage (default: all).
+    greatest possible value of a unit, if its value is bounded. `undefined` is the reason to give if units
+    have values but the measure still has none. `counted` marks the units that n_units and coverage refer to
+    (default: all).
     """
 
     measure: str
@@ -251,14 +251,14 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Sums by question and their resamples, shared by scores that differ only in `value`."""
+    """The sums for each question, and their resamples. Scores that differ only in `value` share them."""
 
     tally: Tally
     sums: FloatArray | None
 
     @classmethod
     def build(cls, score: Score, settings: IntervalSettings) -> Resampled:
-        """Draw the resamples of a score once. Scores with the same rows and units share them."""
+        """Compute the sums for each question, and draw their resamples."""
         used = score.used
         tally = _tally(score.rows[used], score.units.clusters[used])
         wanted = settings.interval is not None and tally.n_clusters > 1

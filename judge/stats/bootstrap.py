@@ -141,8 +141,9 @@ def _draw(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
 
 @lru_cache(maxsize=4)
 def _lots(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.integer]:
-    """Return the positions of the units in each resample of `n` units: `[replicates, n]`. The result is the
-    same for every measure on `n` units.
+    """Return random resamples of `n` units, as positions `[replicates, n]`.
+
+    The resamples are the same for every measure on `n` units.
 
     `dealt` is the number of clusters that were pooled into blocks, or 0 if none were pooled.
     """

@@ -214,7 +214,7 @@ def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
 
 
 def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    """Return an upper bound on the share of questions whose value differs from the observed value.
+    """Return an upper bound on the share of questions that could differ from those in the sample.
 
     It is the exact binomial bound for a sample in which all questions have the same value.
     """

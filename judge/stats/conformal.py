@@ -108,9 +108,7 @@ def calibrate_threshold(
     alpha: float = 0.1,
     convention: Convention = "exact",
 ) -> float:
-    """Return the `threshold` computed from the scores of the calibration units' true labels. Raises the same
-    errors as `threshold`.
-    """
+    """Return the threshold for the scores of the true labels. Raises the same errors as `threshold`."""
     true = np.take_along_axis(nonconformity(probabilities, score, convention), codes[:, None], axis=1)[:, 0]
     return threshold(true, alpha, convention)
 

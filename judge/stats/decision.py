@@ -35,14 +35,14 @@ class Verdict:
     """A verdict with the numbers on which it is based.
 
     `rule` is the rule in words, and `because` states the numbers behind the decision. `more_clusters` and
-    `more_units` are the questions and units still needed. They are None if the verdict is decided. They are
-    also None if no number suffices, and `outlook` has the reason. `people` are the annotators who took part,
-    and `source` is the single source of labels, if there is only one.
+    `more_units` are the numbers of questions and units still needed. They are None if the verdict is decided,
+    or if no number suffices; in the latter case, `outlook` has the reason. `people` are the annotators who
+    took part, and `source` is the single source of labels, if there is only one.
 
-    The rule was applied to the data in `of`, with the limits in `limits`. `draw` describes how the labelled
-    units were selected. `held_up` is the reason why these units cannot support trust, or empty if they can.
-    `copies` are annotators whose labels are nearly identical to the judge's; if there are any, the judge is
-    not trusted.
+    `of` contains the data to which the rule was applied, and `limits` contains its limits. `draw` describes
+    how the labelled units were selected. `held_up` is the reason why these units cannot support trust, or
+    empty if they can. `copies` are annotators whose labels are nearly identical to the judge's; if there are
+    any, the judge is not trusted.
     """
 
     judge: str

@@ -80,9 +80,10 @@ class Estimate:
         return replace(about, value=point, low=interval.low, high=interval.high, notes=notes)
 
     def _compute_weighted_interval(self, point: float, confidence: float) -> tuple[float, float] | None:
-        """Return the jackknife interval for weighted units, by cluster, with Student's t.
+        """Return the jackknife interval by cluster for weighted units, with quantiles of Student's t.
 
-        Return None if the coverage of the interval would be below .93.
+        Return None if the interval would contain the true value too rarely (in less than 93 % of samples), or
+        if it has no width.
         """
         from scipy.special import stdtrit
 

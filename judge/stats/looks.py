@@ -45,8 +45,8 @@ class Looks:
     that look, labelled or not. `ahead` has the corresponding numbers for the looks that may follow.
     `spent[k]` is the one-sided level that is spent up to look k, including the looks at `ahead`.
 
-    `size` is the number of units drawn up to now. `chosen` is a share of the units drawn up to the last
-    completed look: those that annotators skipped, or had labelled before the draw.
+    `size` is the number of units drawn up to now. `chosen` is the share of the units drawn up to the last
+    completed look that annotators skipped, or had labelled before the draw.
     """
 
     masks: tuple[BoolArray, ...]
@@ -96,9 +96,9 @@ def compute_spent(places: Sequence[int], end: int) -> tuple[float, ...]:
 
 
 def places_until(end: int) -> tuple[int, ...]:
-    """Return the places of a sequence of `end` units.
+    """Return the numbers of units (places) at which the verdict is computed, up to `end` units.
 
-    They are the fixed places before the last place, which is `end` or 1,000, whichever is smaller.
+    The last place is `end` or 1,000, whichever is smaller. The others are the entries of PLACES below it.
     """
     last = min(end, PLACES[-1])
     return (*(place for place in PLACES if place < last), last) if last > 0 else ()

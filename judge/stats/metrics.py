@@ -90,7 +90,7 @@ def get_title(name: str) -> str:
 
 
 def pair_kappa(level: str) -> str:
-    """Return the nominal or ordinal kappa of two annotators' labels."""
+    """Return the name of the kappa for two annotators at this level."""
     # Quadratic weights, so that a near miss on an ordered scale counts as a smaller error.
     return "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
 

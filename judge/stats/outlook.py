@@ -4,8 +4,8 @@ The population of questions is drawn at random from those that are consistent wi
 bootstrap, Rubin 1981: the shares of the pilot's questions have a flat Dirichlet distribution). New questions
 are drawn from that population, and the verdict's rule is applied to the pilot and the new questions together.
 A probability of 80 % means that 80 % of studies reach a decision, averaged over all populations consistent
-with the pilot. If the true value is near the limit, only 26 to 64 % of studies reach a decision, whatever the
-plan.
+with the pilot. If the true value is near the limit, only 26 to 64 % of studies reach a decision, however many
+questions are planned.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class LookAhead:
     """A future look, at which the verdict is computed with intervals at `confidence`.
 
     `growth` is the number of units added to the pilot by then, divided by the number of units in the pilot.
-    `more_units` is the number of units that have not been drawn yet.
+    `more_units` is the number of units that still have to be drawn before this look.
     """
 
     growth: float

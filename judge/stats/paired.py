@@ -245,7 +245,7 @@ def kappa_sums(
     design: FloatArray | None = None,
 ) -> FloatArray:
     """Return sums for each cluster [G, 2 + 2 q]: the agreement, the label counts of both annotators, and the
-    units.
+    number of units.
 
     `design` [units] are the weights of units drawn with unequal probabilities. For `weights`, see
     `disagreement`. All units count, so the caller must leave out units that either annotator did not label.

@@ -52,8 +52,8 @@ def lone(people: Ratings, least: float) -> tuple[str, ...]:
 
 
 def identical(people: Ratings) -> tuple[str, ...]:
-    """Return a warning that lists the pairs of annotators who gave identical labels throughout. The warning
-    is empty if there are none.
+    """Return a warning that lists the pairs of annotators with identical labels on all shared units. The
+    result is empty if there are none.
 
     If one person is counted twice, the agreement among annotators rises and any judge looks worse: one
     duplicate lowers the result of a good judge by .11.
@@ -92,12 +92,12 @@ def find_copies(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
     the judge.
 
     `labels` [units] are the judge's codes. An annotator is returned if two conditions are met. First, the
-    annotator shares at least ten units with the judge, and the two differ on at most a share of NEARLY of
-    them. Second, such a small number of differences is improbable (below BY_CHANCE) for somebody who agrees
-    with the judge as often as the other annotators do.
+    annotator and the judge both labelled at least ten units, and their labels differ on at most the share
+    NEARLY of these units. Second, so few differences are improbable (a probability below BY_CHANCE) for
+    somebody who agrees with the judge as often as the other annotators do.
 
-    If there is only one annotator, the first condition allows no differences, and the second assumes
-    agreement on a share of ALIKE of the units.
+    If there is only one annotator, the first condition allows no differences, and the second assumes that
+    people and the judge agree on the share ALIKE of the units.
     """
     from scipy.special import bdtr
 

@@ -1,4 +1,4 @@
-"""Collapse equal rows: many units have few distinct patterns. All fast statistics rely on this.
+"""Find the distinct rows (patterns) of a table. All fast statistics rely on them.
 
 100,000 x 5 ratings with 1,000 replicates take 0.07 s this way, against 185 s for a loop over units.
 """

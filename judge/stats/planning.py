@@ -168,15 +168,15 @@ def plan_decision(
     confidence: float = 0.95,
     power: float = 0.8,
 ) -> list[SampleSize]:
-    """Return the labels needed for the interval to exclude `threshold` with the probability `power`, if the
-    value does not change.
+    """Return the number of labels needed for an interval that excludes `threshold` with the probability
+    `power`. It is assumed that the value does not change.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, where sd_threshold is the spread
     at the threshold if the design has `sd_at`, and otherwise sd. (The interval is wider on the side of
     smaller values.) A plan has at least the ten questions that a verdict needs. If the pilot's own interval
-    includes the threshold, a note says that the probability does not cover all values that the pilot leaves
-    open. Raises BadInput if the threshold is outside the scale, or if it equals the value: then no number of
-    labels is enough.
+    includes the threshold, a note says that the probability does not apply to all values in that interval.
+    Raises BadInput if the threshold is outside the scale. Also raises BadInput if the threshold equals the
+    value, because then no number of labels is enough.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"

@@ -19,9 +19,10 @@ from judge.types import Measure
 
 @dataclass(frozen=True)
 class Bin:
-    """The units whose top probability lies in (low, high].
+    """The units whose highest label probability lies in (low, high].
 
-    `confidence` and `accuracy` are weighted means, or None if the bin is empty.
+    `confidence` is the mean of these probabilities, and `accuracy` is the share of units whose most probable
+    label is correct. Both are weighted, and None if the bin is empty.
     """
 
     low: float

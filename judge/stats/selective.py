@@ -1,5 +1,5 @@
-"""Selective labelling with a guarantee: select the units that a judge may label alone, such that its
-agreement with people is high enough.
+"""Selective labelling with a guarantee: select the units that a judge may label alone, so that its agreement
+with people is high enough.
 
 A path of thresholds, from few accepted units to all units, is fixed without using the labels that test it.
 Each step tests the hypothesis that the judge disagrees with people on a share of at least a = 1 - agree of
@@ -67,10 +67,10 @@ def first_share(
     It is estimated from units that were drawn in the same way as the tested units, but are not tested
     themselves. `sure` [N] are their confidences, and `questions` [N] their questions.
 
-    The first step needs as much evidence as `first` questions with one unit each. As in the test, the
-    evidence is the number of accepted units, divided by the largest number of accepted units in one question.
-    The result is the smallest share that is expected to suffice among `tested` questions, plus one standard
-    deviation.
+    The first step must provide as much evidence as `first` questions with one unit each. As in the test, the
+    amount of evidence is the number of accepted units, divided by the largest number of accepted units in one
+    question. The result is the smallest share that is expected to suffice among `tested` questions, plus one
+    standard deviation.
     """
     n = len(np.unique(questions))
     if not n:

@@ -68,9 +68,9 @@ class Sums:
     which the label was given by annotators, by the judge, by both, and by two annotators.
 
     The other arrays, [..., people], are for the alt-test. On each unit, the person's difference is 1 if the
-    person is closer to the other people than the judge, -1 if the judge is closer, and 0 for a tie. `apart`
-    is the sum of the differences, `apart_squares` the sum of their squares, and `apart_units` the number of
-    units.
+    person is closer to the other people than the judge is, -1 if the judge is closer, and 0 for a tie.
+    `apart` is the sum of the differences, `apart_squares` the sum of their squares, and `apart_units` the
+    number of units.
     """
 
     rows: FloatArray
@@ -273,8 +273,10 @@ def _count_shared(ratings: Ratings, *names: str) -> int:
 
 
 def _find_single_source(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
-    """Return the single source of labels: the only person if that person labelled enough, and otherwise the
-    reference.
+    """Return the single source of labels for the comparison with the judge.
+
+    It is the only person, if that person shares enough questions with the judge; otherwise it is the
+    reference. Without a reference, it is the person who shares the most questions with the judge.
     """
     if reference is None or (
         len(people) == 1 and _count_shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS

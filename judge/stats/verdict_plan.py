@@ -19,8 +19,8 @@ class VerdictPlan:
 
     `more_*` are the questions and units that people (or the single source) and the judge still have to label.
     They are 0 if the verdict is decided. They are None if no number suffices, and `why` is the reason. `half`
-    and `most` are the units needed for a probability of 50 % and 90 %, and `curve` is the probability by
-    size.
+    and `most` are the numbers of units needed to reach a decision with a probability of 50 % and 90 %.
+    `curve` contains the probability for each number of added questions.
     """
 
     verdict: Verdict

@@ -244,9 +244,9 @@ def _describe_not_shown(direction: Direction, n: float, low: float, limits: Limi
 
 
 def units_text(n: float) -> str:
-    """Return a text such as "12 units". The number is rounded down.
+    """Return the number of units as text, such as "12 units", rounded down.
 
-    It may be a fraction, because a unit on which people disagree counts in part.
+    The number can be a fraction, because a unit on which people disagree counts in part.
     """
     whole = math.floor(n + 1e-9)
     return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"

@@ -10,10 +10,10 @@ UNKNOWN_CEILING = "a comparison with a threshold; how well people would agree is
 
 
 def group_by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
-    """Return the labels that are `shown`, those that are `missed`, and the others (`not_shown`).
+    """Group the labels into `shown`, `missed` and `not_shown`, by the states of condition (d).
 
-    A label is shown if condition (d) holds in both directions (recall and precision). It is missed if the
-    condition fails in at least one direction.
+    A label is shown if the condition holds in both directions (recall and precision). It is missed if the
+    condition fails in at least one direction. All other labels are not shown.
     """
     states: dict[str, set[str]] = {}
     for row in rows:

@@ -288,7 +288,7 @@ def _labels_of(conn: Connection, schema: str, run: str, unit: str, repeat: int) 
 
 
 def finish(conn: Connection) -> None:
-    """Update the data that depend on rows from both studies: pairs, counts and the model names of runs.
+    """Update the data that depend on both studies: claim pairs, counts, and model names of runs.
 
     The two claims in a pair may come from different studies.
     """

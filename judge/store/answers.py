@@ -35,9 +35,9 @@ def add_answers(
     """Store the answers in `rows` in one transaction. `beside` is called in the same transaction; see
     `add_rows`.
 
-    A row is bad if the study lacks its item or one of its `cited` or `context` passages. It is also bad if
-    the study has a different answer from the same system to the same item under the same condition. A
-    citation marker that matches no passage is kept in its sentence, because the system wrote it.
+    A row is invalid if the study lacks its item or one of its `cited` or `context` passages. It is also
+    invalid if the study has a different answer from the same system to the same item under the same
+    condition. A citation marker that matches no passage is kept in its sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
 
