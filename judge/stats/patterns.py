@@ -1,6 +1,6 @@
 """Find the distinct rows (patterns) of a table. All fast statistics rely on them.
 
-100,000 x 5 ratings with 1,000 replicates take 0.07 s this way, against 185 s for a loop over units.
+With patterns, 1,000 resamples of 100,000 x 5 ratings take 0.07 s. A loop over units takes 185 s.
 """
 
 from dataclasses import dataclass, replace
