@@ -139,7 +139,7 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
         names = _list_systems(store, paper, request, systems)
     with _calls_for_steps(paper.name):
         table = boards.board(store, paper, request, names, axis="judge" if each else "system", **how)
-    title = f"{paper.title}: {len(table.contenders)} {table.axis}s on the rows that all share"
+    title = f"{paper.title}: {len(table.contenders)} {table.axis}s, compared on the rows that they all share"
     # The rows have the columns of the leaderboard's CSV file.
     rows = [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(table)]
     notes = [*table.notes, *_lacking(table.lacking)]

@@ -187,7 +187,9 @@ class BatchPlan:
                 "--until-decided draws single units with equal probability: specify the maximum with -n N, and omit --looks"
             )
         if self.looks == 1 and not self.is_even:
-            raise UsageError("--looks 1 is for a verdict, which requires a draw with equal probabilities")
+            raise UsageError(
+                "--looks 1 can be used only for a verdict, and a verdict requires a draw with equal probabilities"
+            )
         if self.queue and (self.by or self.by_question):
             raise UsageError(
                 "--draw least-sure draws the units that the judge is least sure of; --by and --by-question do not apply"

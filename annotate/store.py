@@ -43,6 +43,6 @@ def check_human(conn: sqlite3.Connection, name: str) -> bool:
         check_name(name)
     elif row[0] != "human":
         raise UsageError(
-            f"the name '{name}' has labels of the kind '{row[0]}' in this study; choose another name for the person"
+            f"this study already has '{row[0]}' labels under the name '{name}'; choose another name for the person"
         )
     return row is not None

@@ -105,7 +105,7 @@ def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
             "--measure alt_test requires a judge (--judge NAME) and at least two people, preferably three"
         )
     if panel.are_scores:
-        raise UsageError(f"--measure alt_test requires labels, but '{panel.field}' has continuous numbers")
+        raise UsageError(f"--measure alt_test requires labels, but '{panel.field}' has continuous values")
     level = "interval" if panel.level == "ratio" else panel.level
     return [
         alt_test(panel.add_weights(panel.ratings), judge, panel.people, level=level, epsilon=epsilon)

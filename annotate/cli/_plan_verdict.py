@@ -36,7 +36,7 @@ def verdict_plans(
     if not panel.judges:
         raise UsageError("--verdict requires a judge: --judge NAME")
     if panel.are_scores:
-        raise BadInput(f"'{panel.field}' has continuous numbers, but a verdict requires labels")
+        raise BadInput(f"'{panel.field}' has continuous values, but a verdict requires labels")
     if not panel.people and reference is None:
         raise BadInput(f"'{panel.field}' has no labels to compare a judge with: import gold labels or votes")
     if not 0.5 <= power < 1:

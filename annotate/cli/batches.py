@@ -148,7 +148,7 @@ def new(
     for line in made.notes:
         note(line)
     for person, count in made.positions.items():
-        note(f"{person}: {count} to do: {open_command(name, person, store.path)}")
+        note(f"{person}: {count} to label; to start: {open_command(name, person, store.path)}")
 
 
 def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:

@@ -38,7 +38,7 @@ def _print_result(store: Store, done: Changed, message: str, as_json: bool) -> N
     for line in done.notes:
         note(line)
     for person, count in done.positions.items():
-        note(f"{person}: {count} more to do: {open_command(done.batch, person, store.path)}")
+        note(f"{person}: {count} more to label; to start: {open_command(done.batch, person, store.path)}")
 
 
 @batches.command("assign")

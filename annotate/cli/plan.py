@@ -240,7 +240,7 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     check_measures([options.measure])
     panel = _read_panel(options)
     if panel.are_scores:
-        raise BadInput(f"'{panel.field}' has continuous numbers; planning requires labels or --expect")
+        raise BadInput(f"'{panel.field}' has continuous values; planning requires labels or --expect")
     (key,) = panel.keys([options.measure])
     names = _names(panel, resolve(panel, options.reference), METRICS[key].pair)
     ratings = panel.select_common(*names)

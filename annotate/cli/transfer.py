@@ -157,12 +157,12 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
     note(f"batch '{done.batch}': {done.events} new events by {done.annotator}, {done.units} units done")
     if done.back:
         note(
-            f"{done.back} units had been handed over in the meantime and were also labelled in the file, so they have one more label"
+            f"{done.back} units had been assigned to somebody else after packing, but were also labelled in the file, so each has one more label than planned"
         )
     if done.assisted:
         note(
             f"{done.assisted} labels in the file count as assisted, not blind, because {done.annotator} had already been "
-            "shown the known answer or the judge's label for the unit here"
+            "shown the known answer or the judge's label for these units in this study"
         )
     notes(done.conflicts, "not merged, but quarantined")
     return Exit.ERROR if done.conflicts else Exit.DONE

@@ -38,11 +38,11 @@ def extend_batch(
     # units.
     if plan.purpose or plan.from_route:
         raise UsageError(
-            f"batch '{name}' was drawn with --draw ppi or --draw route, and cannot grow; draw another batch"
+            f"batch '{name}' was drawn with --draw ppi or --draw route, so it cannot be extended; draw another batch"
         )
     if plan.looks == 1:
         raise UsageError(
-            f"batch '{name}' was declared with a single look at its end, and cannot grow; for estimates, draw a new batch from the same frame"
+            f"batch '{name}' was declared with a single look at its end (--looks 1), so it cannot be extended; for estimates, draw a new batch from the same frame"
         )
     larger = _larger(plan, to)
     done = Changed(name)
@@ -76,13 +76,13 @@ def extend_batch(
         # sample would be right.
         if again != before:
             raise UsageError(
-                f"batch '{name}': the units from which it was drawn have changed (imports, or labels of its run), "
+                f"batch '{name}': the units from which it was drawn have changed (by an import, or by new labels of its run), "
                 "so its weights would be wrong; draw a new batch"
             )
         drawn = redraw(frame, larger)
         if not before <= {d.unit_id for d in drawn}:
             raise UsageError(
-                f"batch '{name}' cannot grow by this number in proportion to its strata; choose another number"
+                f"batch '{name}' cannot be extended by this number of units, because its strata would not stay in proportion; choose another number"
             )
         new = [d for d in drawn if d.unit_id not in before]
         _untaken(store, info, {d.unit_id for d in new})
@@ -136,5 +136,5 @@ def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
     row = store.conn.execute(query, values).fetchone()
     if row:
         raise UsageError(
-            f"batch '{info.batch}': {row[1]} of the next units are in batch '{row[0]}', which was drawn later; draw a new batch"
+            f"batch '{info.batch}': {row[1]} of the units to be added are already in batch '{row[0]}', which was drawn later; draw a new batch"
         )

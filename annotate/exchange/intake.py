@@ -134,7 +134,7 @@ def accept(
         record = quarantine.open_record(store.conn, number)
         if record["response"] is None:
             raise UsageError(
-                f"record {number} could not be read ({record['reason']}): correct it at its source, and drop it here"
+                f"record {number} could not be read ({record['reason']}): correct it where it was exported, import it again, and drop this record"
             )
         if "events" in record["response"]:
             if merged is None:

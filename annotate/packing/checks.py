@@ -63,7 +63,7 @@ def check_rows(
     ).fetchone()
     if strange:
         raise BadInput(
-            f"event {strange[0]} belongs to {strange[1]} in batch '{strange[2]}', for which the pack was not made",
+            f"event {strange[0]} belongs to {strange[1]} in batch '{strange[2]}', but this pack was made for a different person or batch",
             path=str(path),
         )
     sessions = {}
@@ -148,7 +148,7 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
     if not isinstance(event.event_id, str) or not event.event_id or event.event_id in before:
         raise BadInput("needs a unique id")
     if event.kind not in HERE:
-        raise BadInput(f"'{event.kind}' cannot happen in a pack")
+        raise BadInput(f"a pack cannot contain an event of the kind '{event.kind}'")
     for ms in (event.active_ms, event.idle_ms):
         if not isinstance(ms, int) or not 0 <= ms <= MOST_MS:
             raise BadInput(f"{ms!r} is not a valid number of milliseconds spent on a unit")
@@ -168,7 +168,10 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
         raise BadInput("must be text")
     # The study decides on blindness, never the file.
     if event.kind == Kind.LABEL and event.reason is not None:
-        raise BadInput("a label made in a pack cannot declare its blindness", field=str(event.field))
+        raise BadInput(
+            "a label in a pack cannot declare whether it is blind; the study decides this",
+            field=str(event.field),
+        )
 
 
 def _check_label(task: Task, event: Event) -> None:

@@ -67,7 +67,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
         # With different wording, the task is a different question, and its labels have a different meaning.
         if theirs.task.sha256 != ours.task.sha256:
-            raise BadInput(f"was packed with a different text of task {theirs.task.name}", path=str(path))
+            raise BadInput(f"was packed with a different version of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
         packed_rows, study_rows = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
         known = "SELECT session_id FROM sessions WHERE batch = ? AND annotator_id = ?"

@@ -36,7 +36,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         raise UsageError(f"batch '{batch}' is already a packed batch")
     if info.closed:
         raise UsageError(
-            f"batch '{batch}' was closed on {info.closed[:10]}: labels from a pack could not be merged"
+            f"batch '{batch}' was closed on {info.closed[:10]}, so labels from a pack could not be merged into it"
         )
     # Repeats and attention units are packed as units of the sample, because anybody can open the file.
     rows = store.conn.execute(
@@ -48,7 +48,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         raise UsageError(f"batch '{batch}' has no units for '{person}'")
     if reason := is_stopped(store.conn, batch, person):
         raise UsageError(
-            f"batch '{batch}': {person} was stopped ({reason}); labels from a pack could not be merged"
+            f"batch '{batch}': {person} was stopped ({reason}), so labels from a pack could not be merged"
         )
     if path.exists():
         raise UsageError(f"{path}: already exists; choose another name")

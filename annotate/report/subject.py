@@ -198,7 +198,7 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
     if not labelled:
         conflicts = describe_conflicts(store)
         raise UsageError(
-            f"{store.path}: {conflicts or 'there are no labels yet: ' + command('judge run TASK -m MODEL')}"
+            f"{store.path}: {conflicts or 'there are no labels yet; to start a judge: ' + command('judge run TASK -m MODEL')}"
         )
     # A field can come from another program, without any task that defines it.
     if options.field is not None and options.task is None:

@@ -42,7 +42,7 @@ def next_block(store: Store, name: str) -> NextBlock:
     until = info.plan.until
     if until is None:
         raise UsageError(
-            f"batch '{name}' was not drawn with --until-decided: {command('annotate batches extend', name, '--to', 'N')}"
+            f"batch '{name}' was not drawn with --until-decided; to add units: {command('annotate batches extend', name, '--to', 'N')}"
         )
     field = info.task.spec.questions[0].field
     sequence = sequence_of(store, field, name)

@@ -52,7 +52,7 @@ def batch_info(store: Store, name: str) -> BatchInfo:
     if row is None:
         names = [r[0] for r in store.conn.execute("SELECT batch FROM batches ORDER BY created")]
         raise UsageError(
-            f"no batch '{name}'; available: {', '.join(names) or 'none yet: ' + command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
+            f"no batch '{name}'; available: {', '.join(names) or 'none yet; to draw one: ' + command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
     return BatchInfo(
         name, read_stored_task(store, row[0]), BatchPlan.from_json(row[1]), row[2] is not None, row[3], row[4]

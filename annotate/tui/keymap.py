@@ -118,7 +118,7 @@ def key_name(key: str) -> str:
     if reason := _TAKEN.get(key):
         raise ValueError(f"it cannot be reassigned: {reason}")
     if same := _SAME.get(key):
-        raise ValueError(f"terminals send '{same}' for it: write '{same}' instead")
+        raise ValueError(f"terminals cannot distinguish it from '{same}': write '{same}' instead")
     if key in _PUNCTUATION or key in _KNOWN or _MODIFIED.fullmatch(key):
         return key
     near = get_close_matches(key, [*_PUNCTUATION, *_KNOWN], 1)

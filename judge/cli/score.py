@@ -159,7 +159,7 @@ def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...],
 
     if several:
         raise UsageError(
-            "a leaderboard has one axis: use several --system, or --judges each with several --run"
+            "a leaderboard compares either systems or judges: repeat --system, or use --judges each and repeat --run"
         )
     models, _ = judges(store, options["runs"])
     if len(models) < 2:

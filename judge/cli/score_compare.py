@@ -100,7 +100,7 @@ def compare(first: str, second: str, **options: Any) -> None:
         models, runs = judges(store, options["runs"])
         if models and not on_systems:
             raise UsageError(
-                "--run is for runs of other tasks, which are used for both judges; the judges to compare are A and B"
+                "--run cannot name the judges to compare, which are A and B; use it only for runs of other tasks, which both judges share"
             )
         wanted = request_from(options, models=models, runs=runs)
         if on_systems:

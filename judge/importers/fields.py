@@ -238,6 +238,6 @@ def refuse_maps(name: str, options: Options) -> None:
     if options.maps:
         first = next(iter(options.maps))
         raise UsageError(
-            f"--map {first}=... cannot be used with the format {name}, whose columns are fixed; it works "
+            f"--map {first}=... cannot be used with the {name} format, whose columns are fixed; it works "
             "with jsonl and csv"
         )

@@ -98,7 +98,7 @@ def test_the_printed_command_opens_the_batch(study: Path, run: Run) -> None:
     """A name is somebody's text: the shell that it is pasted into takes it as one word."""
     new = ("batches", "new", "pilot", "stance", "-n", "4", "--annotators", "alice,<b>")
     _, _, err = run(*new)
-    printed = [line.partition("to do: ")[2] for line in err.splitlines() if "to do: " in line]
+    printed = [line.partition("to start: ")[2] for line in err.splitlines() if "to start: " in line]
     assert [shlex.split(line) for line in printed] == [
         ["annotate", "open", "pilot", "--as", person, "-d", str(study)] for person in ("alice", "<b>")
     ]

@@ -61,7 +61,7 @@ BAD = [
         "field 'stance'",
         "'Support' is not a label; the labels are: support, refute, neutral",
     ),
-    (own("U", annotator="gold"), "field 'annotator'", "'gold' has labels of the kind 'gold' in this study"),
+    (own("U", annotator="gold"), "field 'annotator'", "under the name 'gold'"),
     (own("U", annotator=" alice"), "field 'annotator'", "cannot be an annotator's name"),
     (own("U", annotator=""), "field 'annotator'", "the annotator is missing"),
     (own("U", annotator=["alice"]), "field 'annotator'", "must be text"),

@@ -307,7 +307,7 @@ def test_agreement_says_so_where_every_label_is_in_conflict(study: Path) -> None
 
 def test_a_sheet_leaves_out_units_that_adopted_labels_finished(study: Path) -> None:
     alone = annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "alice").stderr
-    assert "alice: 0 to do" in alone
+    assert "alice: 0 to label" in alone
     failed = annotate("export", "main", "--to", "csv", "-o", "1.csv", code=1)
     assert "nothing is left to label" in failed.stderr
     annotate("batches", "new", "next", "relevant", "-n", "2", "--annotators", "alice")

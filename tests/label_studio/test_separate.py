@@ -141,9 +141,7 @@ def test_one_project_of_all_does_not_become_several_by_itself(pilot: Pilot) -> N
     assert shared["repeats"] == 4 and shared["projects"] == {}
     for more in ([], ["--dry-run"]):
         told = pilot.done("push", "--separate", *more, code=2).err
-        assert (
-            f"a single project for all annotators at {pilot.server.url}/projects/{shared['project']}" in told
-        )
+        assert f"one project for all annotators at {pilot.server.url}/projects/{shared['project']}" in told
     several = pilot.push("--separate", "--new")
     assert several["project"] is None and len(several["projects"]) == 2
 

@@ -98,9 +98,9 @@ def test_bad_lines_are_named_with_file_and_line(tmp_path: Path) -> None:
 
 def test_a_missing_kind_of_file_is_named(tmp_path: Path) -> None:
     queries, corpus, qrels = beir(tmp_path)
-    with pytest.raises(UsageError, match="beir also needs qrels or a run"):
+    with pytest.raises(UsageError, match="beir format also needs qrels or a run"):
         load("beir", queries, corpus)
-    with pytest.raises(UsageError, match="beir also needs corpus"):
+    with pytest.raises(UsageError, match="beir format also needs corpus"):
         load("beir", queries, qrels)
     odd = write(tmp_path / "odd.txt", "what is this\n")
     with pytest.raises(UsageError, match=r"topics\.\.\."):

@@ -142,7 +142,7 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
     """
     if "" in known and separate and not new:
         raise UsageError(
-            f"batch '{info.batch}' is a single project for all annotators at {known[''].address}. --separate --new abandons it and "
+            f"batch '{info.batch}' already has one project for all annotators at {known[''].address}. --separate --new abandons it and "
             f"creates one project per person; first fetch the labels of the old project: {command('annotate pull', info.batch, '--url', known[''].address)}"
         )
     if not separate and not any(known):
@@ -160,7 +160,7 @@ def _check_predictions(link: Link, run: str | None) -> None:
     """
     if run and not link.assisted:
         raise UsageError(
-            f"{link.address} was pushed without predictions: with predictions, its blind labels could no longer be distinguished "
+            f"{link.address} was pushed without predictions. If they were added now, its blind labels could no longer be distinguished "
             "from assisted labels. To show predictions, draw another batch"
         )
     if run and link.run and run != link.run:
@@ -258,7 +258,7 @@ class _Job:
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
         if run and not shown and self.store.conn.execute(labelled, [info.batch]).fetchone():
             raise UsageError(
-                f"batch '{info.batch}' already has blind labels: predictions would mix blind and assisted labels. "
+                f"batch '{info.batch}' already has blind labels; if predictions were shown now, it would mix blind and assisted labels. "
                 "Draw another batch for an assisted round"
             )
         title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")

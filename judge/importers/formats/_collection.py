@@ -73,7 +73,7 @@ class Family:
         if not alone and (missing or not {"qrels", "run"} & set(kinds.values())):
             lacks = ", ".join(sorted(missing)) or "qrels or a run"
             raise UsageError(
-                f"the format {self.name} also needs {lacks}: "
+                f"the {self.name} format also needs {lacks}, for example: "
                 f"{command(f'judge items import {self.name} {self.example}')}"
             )
         # The corpus is read last and streamed: it may be larger than the memory.

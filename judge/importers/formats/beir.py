@@ -46,7 +46,7 @@ def _kind_of(path: Path) -> str:
         return "run"
     raise UsageError(
         f"{path}: not recognised as queries or corpus (JSON Lines), qrels (query-id TAB corpus-id TAB "
-        "score) or a run (six columns); for other file layouts, use the format trec"
+        "score) or a run (six columns); for other file layouts, use the trec format"
     )
 
 

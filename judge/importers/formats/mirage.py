@@ -55,7 +55,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     kinds = {path: _kind_of(path) for path in paths}
     if "dataset" not in kinds.values():
         raise UsageError(
-            "the format mirage needs the file with the questions (dataset.json): "
+            "the mirage format needs the file with the questions (dataset.json), for example: "
             f"{command('judge items import mirage dataset.json doc_pool.json')}"
         )
     builder = _Builder(options, bad)

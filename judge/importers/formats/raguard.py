@@ -114,7 +114,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     documents = [p for p in paths if kinds[p] == "documents"]
     if documents and not claims:
         raise UsageError(
-            "the raguard format also needs the claims file: "
+            "the raguard format also requires the claims file, for example: "
             f"{command('judge items import raguard claims.csv documents.csv')}"
         )
     builder = _Builder(options, bad)
