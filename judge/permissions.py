@@ -196,7 +196,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
         return
     if ["folder", str(real)] not in _read_remembered():
         raise UsageError(
-            f"{source}: names {real} as the folder of job {job_id}, which only you may choose; to allow this folder: "
+            f"{source}: sets the folder of job {job_id} to {real}, which requires your permission; to allow this folder: "
             + command("judge jobs read", job_id, "--allow", real, study=source)
         )
 
@@ -207,7 +207,7 @@ def file_in(folder: Path, name: str) -> Path:
     # A link could make a job post or overwrite another file of the user.
     if not name.isprintable() or Path(name).name != name or name in ("", "..") or path.is_symlink():
         raise UsageError(
-            f"{path}: a study may only name files in its job's folder, and they must not be links; nothing was done"
+            f"{path}: the files of a job must be in the job's folder and must not be links; nothing was done"
         )
     return path
 
@@ -262,7 +262,7 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
     ]
     words = [f"--allow {at.place}" for at in hosts] + [f"--allow env:{name}" for name in variables]
     return UsageError(
-        f"{source}: names {' and '.join(names)}, which only you may choose; if you trust this file, "
+        f"{source}: sets {' and '.join(names)}, which requires your permission; if you trust this file, "
         f"add {' '.join(words)}"
     )
 

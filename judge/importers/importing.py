@@ -101,7 +101,7 @@ def understood(
         dataset, system = next((pair for pair in known if pair[1] == system_name(path)), known[0])
         options.note(
             f"{path}: a file with the same content was already imported as the system '{system}', so "
-            "this system is used again; to import it as another system, pass --system NAME"
+            "this import uses the same system; to import it as another system, pass --system NAME"
         )
         options = replace(options, system=system, dataset=options.dataset or dataset)
     dataset = options.dataset or (DATASET if table.derives_id else dataset_name(path))

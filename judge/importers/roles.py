@@ -158,8 +158,8 @@ def refuse_joined(column: str, value: Any, as_text: Iterable[str]) -> None:
         and column not in as_text
     ):
         raise BadInput(
-            f"the cell is text that contains '{BAR}', with which DeepEval joins contexts in CSV and JSON Lines, so the end of "
-            f'a context is ambiguous; export with save_as("json", ...), or pass --as-text {column} if each cell is one passage',
+            f"the cell is text that contains '{BAR}', which DeepEval puts between contexts in CSV and JSON Lines, so it is unclear "
+            f'where each context ends; export with save_as("json", ...), or pass --as-text {column} if each cell is one passage',
             field=column,
         )
 

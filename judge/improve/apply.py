@@ -23,7 +23,7 @@ def store_calibrated(store: Store, run: str, recipe: Recipe) -> str:
         raise UsageError("the recipe calibrates label probabilities, but this model returned none")
     if set(calibration.bias) != set(labels.domain):
         raise UsageError(
-            f"the recipe calibrates the labels {', '.join(calibration.bias)}, not {', '.join(labels.domain)}"
+            f"the recipe calibrates the labels {', '.join(calibration.bias)}, but the labels of '{recipe.field}' are {', '.join(labels.domain)}"
         )
     bias = tuple(calibration.bias[label] for label in labels.domain)
     after = Fit(calibration.temperature, bias).apply(p)

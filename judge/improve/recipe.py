@@ -149,7 +149,7 @@ class Recipe(RecipePart):
         if self.calibration is not None and set(self.calibration.bias) != set(task.domain(self.field)):
             calibrated_labels = ", ".join(self.calibration.bias)
             raise UsageError(
-                f"the recipe calibrates the labels {calibrated_labels}, not {', '.join(task.domain(self.field))}"
+                f"the recipe calibrates the labels {calibrated_labels}, but the labels of '{self.field}' are {', '.join(task.domain(self.field))}"
             )
         for number, example in enumerate(self.examples.shown if self.examples else (), 1):
             try:

@@ -100,7 +100,7 @@ class AnthropicBatches(BatchService):
         if url.netloc and url.netloc != urlsplit(self.at.url).netloc:
             # The client would send the key along.
             raise ServerFault(
-                f"{self.who}: the results were not fetched, because they are on another server, which must not receive the key"
+                f"{self.who}: the results were not fetched, because they are on another server, to which the API key must not be sent"
             )
         with (
             self.errors_as_ours(),

@@ -39,7 +39,7 @@ def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | Non
                 file.write(part)
         if size is not None and n_bytes < size:
             raise ServerFault(
-                f"{who}: only {n_bytes:,} of {size:,} bytes of {path.name} arrived; fetch them again"
+                f"{who}: only {n_bytes:,} of {size:,} bytes of {path.name} arrived; fetch this file again"
             )
 
 

@@ -88,6 +88,6 @@ def _find(
     run, task = matches[0]
     if run not in comparable:
         raise UsageError(
-            f"run {run} ({task}) has no such field with these labels; choose a run of another task"
+            f"run {run} ({task}) does not label this field, or labels it with other labels; choose a run of another task"
         )
     return run

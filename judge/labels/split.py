@@ -104,7 +104,7 @@ class Split:
         """
         if part == "test" and look not in self.looks:
             raise UsageError(
-                f"the test part of {self.task_id} is sealed; call Split.open to log a look before reading it"
+                f"the test part of {self.task_id} is sealed; to read it, call Split.open, which logs the access"
             )
         selected = self.questions(part)
         return {unit for unit, question in self.question_of.items() if question in selected}

@@ -51,7 +51,7 @@ class Layout:
         long = self.annotator is not None or self.label is not None
         if long == bool(self.annotators):
             raise UsageError(
-                "specify the columns of the annotator and the label (long table), or of the annotators (wide table)"
+                "specify either the annotator column and the label column (long table), or a column for each annotator (wide table)"
             )
         if long and (self.annotator is None or self.label is None):
             raise UsageError("a long table needs both an annotator column and a label column")

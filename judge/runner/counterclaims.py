@@ -52,7 +52,7 @@ async def build(
     items = list_selected(store)
     if not n:
         raise UsageError(
-            f"every item with a claim is already in a pair, or no item has a claim; see {command('judge items show')}"
+            f"no claim is left to pair: every item with a claim is already in a pair, or no item has a claim; to list the items: {command('judge items show')}"
         )
     checked = await check.run(tasks[0], only)
     validity = relation.values(store.conn, checked.run_id, VALIDITY)

@@ -89,7 +89,9 @@ def thresholds(
     if not by_class:
         return np.full(n_labels, calibrate_threshold(probabilities, codes, score, alpha, convention))
     if convention != "exact":
-        raise BadInput(f"label-by-label calibration of sets needs the convention exact, not {convention}")
+        raise BadInput(
+            f"label-by-label calibration of conformal sets requires the convention 'exact', not '{convention}'"
+        )
     return np.array(
         [
             calibrate_threshold(probabilities[codes == k], codes[codes == k], score, alpha)

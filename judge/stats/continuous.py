@@ -112,7 +112,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> FloatArray:
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
-        raise BadInput(f"{name} must be numbers, with nan for missing values, not {array.dtype}")
+        raise BadInput(f"{name} must be numbers (nan for a missing value), but the type is {array.dtype}")
     if array.ndim != dimensions:
         raise BadInput(f"{name} must have {dimensions} dimension(s), but the shape is {array.shape}")
     floats = array.astype(np.float64)
@@ -127,7 +127,7 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> tuple[IntArray, bool]
         return np.arange(n, dtype=np.int64), False
     array = np.asarray(clusters)
     if array.shape != (n,):
-        raise BadInput(f"clusters must have one value for each of {n} units, not {array.shape}")
+        raise BadInput(f"clusters must have one value for each of {n} units, but the shape is {array.shape}")
     distinct, numbered = np.unique(array, return_inverse=True)
     return numbered.astype(np.int64), len(distinct) < n
 

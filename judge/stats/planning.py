@@ -180,7 +180,7 @@ def plan_decision(
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
-        raise BadInput(f"the threshold must be {lowest}, like the values, not {threshold:g}")
+        raise BadInput(f"the threshold must be {lowest} (the range of the values), not {threshold:g}")
     distance = abs(design.value - threshold)
     if distance < 1e-9:
         raise BadInput(f"the value equals the threshold {threshold}, so no number of labels is enough")

@@ -61,7 +61,7 @@ class Ratings:
         for number, (unit, annotator, label, *given) in enumerate(rows, 1):
             cluster = unit if not given or given[0] is None else given[0]
             if (unit, annotator) in seen:
-                raise BadInput(f"row {number}: a second label by '{annotator}' on unit '{unit}'")
+                raise BadInput(f"row {number}: annotator '{annotator}' already has a label for unit '{unit}'")
             if label not in code_of:
                 raise BadInput(f"row {number}: unknown label {label!r}; the labels are {', '.join(labels)}")
             if (known := cluster_of.setdefault(unit, cluster)) != cluster:
@@ -98,7 +98,7 @@ class Ratings:
         array = np.asarray(codes)
         # Floats and objects may contain nan or None, which other packages count as a category of its own.
         if array.dtype.kind not in "iu":
-            raise BadInput(f"codes must be integers, with -1 for missing labels, not {array.dtype}")
+            raise BadInput(f"codes must be integers (-1 for a missing label), but the type is {array.dtype}")
         # The number of names exposes a transposed table, which the `krippendorff` package would accept silently.
         if array.ndim != 2 or array.shape[1] != len(names):
             raise BadInput(
@@ -115,7 +115,9 @@ class Ratings:
             raise BadInput(f"there are {len(ids)} unit ids for {len(array)} rows")
         groups = np.asarray(clusters) if clusters is not None else np.arange(len(array))
         if groups.shape != (len(array),):
-            raise BadInput(f"clusters must have one value for each of {len(array)} units, not {groups.shape}")
+            raise BadInput(
+                f"clusters must have one value for each of {len(array)} units, but the shape is {groups.shape}"
+            )
         return cls._make(checked, labels, names, ids, groups)
 
     @classmethod
@@ -139,7 +141,7 @@ class Ratings:
         a weight is not above 0.
         """
         if weights.shape != (self.n_units,) or not (np.isfinite(weights) & (weights > 0)).all():
-            raise BadInput(f"weights must be one number above 0 for each of {self.n_units} units")
+            raise BadInput(f"there must be one weight above 0 for each of the {self.n_units} units")
         return replace(self, weights=weights)
 
     @property

@@ -123,7 +123,7 @@ class Ids:
         others = self._find_by_source_id().get(name, [])
         if not others:
             raise BadInput(
-                f"neither '{item}' nor another item has a passage '{name}'; if it is a document in a "
+                f"there is no passage '{name}' in '{item}' or in any other item; if it is a document in a "
                 "corpus, import this run together with the corpus, because only documents named in qrels "
                 f"or in a run are read: {command('judge items import trec', 'FILE', 'FILE')}",
                 field="document",
@@ -169,7 +169,7 @@ def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]
     if len(fit) != 1:
         listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none; {describe_ranking_commands()}"
         problem = "several rankings fit" if fit else "no ranking fits"
-        raise UsageError(f"{problem}: choose with --ranking and --stage; available: {listed}")
+        raise UsageError(f"{problem}: choose one with --ranking and --stage; available: {listed}")
     return fit[0]
 
 

@@ -198,7 +198,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     n = int((~valid).sum())
     if n:
         study.note(
-            f"{n} claims have no answer, an empty answer or a refused answer from {of.system}; these answers count as not valid"
+            f"for {n} claims, {of.system} gave no answer or an empty answer, or refused to answer; these answers count as invalid"
         )
     return table
 

@@ -178,7 +178,7 @@ def compare(
             f"{n}: {int((labelled[:, 0] & labelled[:, 1 + i] & inside).sum())}" for i, n in enumerate(names)
         )
         raise UsageError(
-            f"no unit has labels from every run and from {reference.word}; number of units with labels from {reference.word} and from one run: {n_by_run}"
+            f"no unit has labels from every run and from {reference.word}; number of units with labels from {reference.word} and from each run: {n_by_run}"
         )
     table = panel.add_weights(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None

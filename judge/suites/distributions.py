@@ -123,10 +123,10 @@ def check_halves(items: Sequence[str], split: Mapping[str, str] | None) -> None:
 
 
 def _refuse_empty(mask: BoolArray) -> None:
-    for half, name in ((mask, "calibrate on"), (~mask, "test")):
+    for half, name in ((mask, "calibration"), (~mask, "test")):
         if not half.any():
             raise UsageError(
-                f"there is no question to {name}: calibration uses half of the questions, or the questions that the file marks for it"
+                f"there are no {name} questions; mark at least one question for calibration and one for testing, or import at least two questions without marks (half of them are then used for calibration)"
             )
 
 
@@ -141,7 +141,7 @@ def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str
     if split:
         half_of = np.array([split.get(unit) for unit in all_choices.units.ids], dtype=object)
         mask = half_of == "calibration"
-        study.note("calibration and test questions are those that the file marks")
+        study.note("the questions for calibration and for testing are chosen as marked in the file")
     else:
         questions = all_choices.units.questions[all_choices.units.clusters]
         mask = urag.halves(list(questions))

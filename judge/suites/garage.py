@@ -67,7 +67,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         if left_out:
             study.note(
                 f"judged attribution leaves out {left_out} citations in sentences that need no citation (no_rad); "
-                "the shares of support labels include those of them that cite existing passages"
+                "the shares of support labels include those of these citations whose passages exist"
             )
         answerable = answers[answers["answerable"]]
         scores += attribution.score_judged_citations(answerable, needed, needed_citations)

@@ -183,7 +183,7 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
     # A document outside the sample has no role, but it stays in the ranking, because the system retrieved it.
     if foreign.any():
         study.note(
-            f"{int(foreign.sum())} ranked passages have no role, because they are outside the requested rows"
+            f"{int(foreign.sum())} ranked passages have no role, because the requested rows do not include them"
         )
     import pandas as pd
 

@@ -89,7 +89,7 @@ def _scores(
             all_scores += system_order.agreement(measure, queries, *both)
     elif study.insists("order"):
         raise UsageError(
-            "the part 'order' compares human qrels with a judge's qrels, so it needs several rankings and both kinds of labels"
+            "the part 'order' compares human qrels with a judge's qrels, so it needs several rankings, human labels and a judge's labels"
         )
     return all_scores
 

@@ -142,7 +142,7 @@ def route(
     truth = derive.reference(store, table, field, reference)
     if truth is None:
         raise UsageError(
-            f"no unit of these runs has a gold or human label for '{field}', so the promise cannot be tested"
+            f"no unit of these runs has a gold or human label for '{field}', so the guarantee cannot be tested"
         )
     judged = table.judged[:, 0]
     sure = np.column_stack([confidences(labels, j) for j in range(len(runs))])
@@ -164,8 +164,8 @@ def route(
     # Ten questions without an error confirm an agreement of at most 74 % (0.05 ** (1 / 10)), so fewer are useless.
     if n_tested < 10:
         raise UsageError(
-            f"only {n_tested} questions with labels from {truth.word} can test the promise; a test needs at least 10, and "
-            f"a promise of {agree:.0%} needs at least {_least(agree, 1 - confidence)}"
+            f"only {n_tested} questions with labels from {truth.word} can test the guarantee; a test needs at least 10, and "
+            f"a guarantee of {agree:.0%} needs at least {_least(agree, 1 - confidence)}"
             + "".join(f"; {text}" for text in notes)
         )
     # The path is computed from units that are not tested; otherwise it would be fitted to the test.
@@ -202,7 +202,7 @@ def route(
     if split is not None:
         notes.append(split.look_note)
     if truth.word != GOLD:
-        notes.append(f"the promise applies to units with a label from {truth.word}")
+        notes.append(f"the guarantee applies to units with a label from {truth.word}")
     return Route(
         table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
         reached, which, tested, ordered, people, [*notes, *more],
@@ -312,9 +312,9 @@ def _path(
     reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
     which = np.where(left, 1, 0)
     notes.append(
-        f"this path was planned on questions that do not test the promise: A down to {first[planned]:.3g}, then B"
+        f"this path was planned on questions that do not test the guarantee: A down to {first[planned]:.3g}, then B"
         if first[planned] > -np.inf
-        else "this path was planned on questions that do not test the promise: A for all units"
+        else "this path was planned on questions that do not test the guarantee: A for all units"
     )
     return [*places, *((1, t) for t in second)], reached, which
 
@@ -365,7 +365,7 @@ def _people(
     # Human-human agreement limits what can be promised; at kappa .67, people agree on .835 of the units.
     if percent is not None and percent < agree:
         notes.append(
-            f"people agree with each other on only {percent:.1%} of the units, so a promise of {agree:.0%} demands more from the judge than from people"
+            f"people agree with each other on only {percent:.1%} of the units, so a guarantee of {agree:.0%} demands more from the judge than from people"
         )
     return agreement, notes
 
@@ -380,7 +380,7 @@ def keep(result: Route) -> tuple[str, bool]:
     Raises UsageError if the promise does not hold at any step.
     """
     if result.at is None:
-        raise UsageError("the promise does not hold at any threshold, so there is no route to store")
+        raise UsageError("the guarantee does not hold at any threshold, so there is no route to store")
     table, labels = result.table, result.labels
     codes = np.where(result.which == 1, labels.codes[:, -1], labels.codes[:, 0])
     probabilities = None

@@ -212,7 +212,7 @@ class RunLabels:
             if not common:
                 choices = "; ".join(dict.fromkeys(part.describe() for part in parts))
                 raise UsageError(
-                    f"no runs with equal settings cover all parts: name a run for each task with --run RUN; available: {choices}"
+                    f"no set of runs with the same settings covers all parts: name a run for each task with --run RUN; available: {choices}"
                 )
             # Only the runs of this asker determine which of its settings is the newest.
             runs_of_asker = [run for part in parts for run in part.runs]

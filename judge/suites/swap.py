@@ -169,7 +169,9 @@ def systems(
         if sides and (changes := differences(store, sides[0][0], sides[1][0], **options)):
             changes_of[paper.name] = changes
     if not changes_of:
-        raise UsageError(f"no paper can compare '{first}' and '{second}': {'; '.join(notes)}")
+        raise UsageError(
+            f"none of the papers' scores can compare '{first}' and '{second}': {'; '.join(notes)}"
+        )
     return Swap(Side(first, (), False), Side(second, (), False), dataset, changes_of, notes)
 
 

@@ -167,7 +167,7 @@ class SystemReading(Reading):
             )
             if system is not None and name is None and chosen_ranking[0] != system:
                 self.note(
-                    f"'{system}' has no ranking with its own name; the ranking '{chosen_ranking[0]}' ({chosen_ranking[1]}) is used"
+                    f"there is no ranking with the name '{system}', so the ranking '{chosen_ranking[0]}' ({chosen_ranking[1]}) is used"
                 )
             return chosen_ranking
         known = ", ".join(f"{n} ({s})" for n, s in there)

@@ -77,7 +77,7 @@ BAD = [
     ("every", "--context 'every'"),
     ("top:0", "--context 'top:0'"),
     ("none+noise:0", "--context 'none+noise:0'"),
-    ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; available: first (retrieve)"),
+    ("top:3 --ranking x", "available: first (retrieve)"),
     ("none --stage rerank", "--ranking and --stage require --context top:K"),
     ("none --system a@b", "choose another name with --system"),
     ("misleading", "no unit has the inputs of"),

@@ -65,7 +65,7 @@ BAD = [
     ("coffee Q0 cite_1 1 2.0 x", "field 'query': no item 'coffee'"),
     (
         "ferry Q0 cite_9 1 2.0 x",
-        "field 'document': neither 'rag:ferry' nor another item has a passage 'cite_9'",
+        "field 'document': there is no passage 'cite_9' in 'rag:ferry'",
     ),
     ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is not a whole number"),
     ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is not a number"),
@@ -187,7 +187,7 @@ def test_the_option_that_an_error_names_chooses_the_ranking(
     path = run_file(tmp_path / "a.run", "tea Q0 cite_2 1 0.5 x", "tea Q0 cite_1 2 0.4 y")
     judge("systems", "import", "--stage", "retrieve", path)
     message = judge("rankings", "attach", code=2).err
-    assert "choose with --ranking" in message and "x (retrieve), y (retrieve)" in message
+    assert "--ranking" in message and "x (retrieve), y (retrieve)" in message
     assert (
         checked(judge("rankings", "attach", "--ranking", "y", "--json").out, "rankings_attach")["name"] == "y"
     )

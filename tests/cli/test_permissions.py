@@ -198,9 +198,7 @@ def test_a_server_that_a_recipe_names_is_not_asked(judging: Judge, tmp_path: Pat
     with listening() as there:
         host = f"127.0.0.1:{there.port}"
         done = judging(*words(recipe(tmp_path, base_url=there.url)), code=2)
-        assert (
-            f"names the host {host}, which only you may choose" in done.err and f"--allow {host}" in done.err
-        )
+        assert f"the host {host}" in done.err and f"--allow {host}" in done.err
         assert there.received == []
         both = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
         done = judging(*words(both), code=2)
@@ -355,7 +353,7 @@ def test_a_recipe_behind_a_link_is_a_file_like_others(judging: Judge, tmp_path: 
     with listening() as there:
         (tmp_path / "mine.yaml").symlink_to(recipe(tmp_path, base_url=there.url))
         done = judging(*words(tmp_path / "mine.yaml"), code=2)
-        assert f"mine.yaml: names the host 127.0.0.1:{there.port}" in done.err and there.received == []
+        assert f"mine.yaml: sets the host 127.0.0.1:{there.port}" in done.err and there.received == []
 
 
 def test_a_name_and_a_password_in_an_address_change_no_host(
@@ -376,7 +374,7 @@ def test_python_takes_no_server_of_a_recipe_either(judging: Judge, tmp_path: Pat
     with listening() as there:
         study = Study(tmp_path / "study.db")
         path = recipe(tmp_path, base_url=there.url)
-        with pytest.raises(UsageError, match=f"names the host 127.0.0.1:{there.port}"):
+        with pytest.raises(UsageError, match=f"the host 127.0.0.1:{there.port}"):
             study.run("stance", recipe=path)
         assert there.received == []
 
@@ -590,7 +588,7 @@ def test_the_server_of_a_job_gets_no_key(
         assert isinstance(evil, Batches)
         change(tmp_path / "study.db", base_url=evil.url)
         done = judging("jobs", command, "last", code=2)
-        assert f"study.db: names the host 127.0.0.1:{evil.port}" in done.err and "--allow" in done.err
+        assert f"study.db: sets the host 127.0.0.1:{evil.port}" in done.err and "--allow" in done.err
         assert evil.received == []
 
 
@@ -643,7 +641,7 @@ def test_a_file_of_a_job_lies_in_its_folder(
     judging: Judge, posted: Batches, tmp_path: Path, name: str
 ) -> None:
     change(tmp_path / "study.db", file=name)
-    assert "in its job's folder" in judging("jobs", "read", "last", code=2).err
+    assert "in the job's folder" in judging("jobs", "read", "last", code=2).err
 
 
 def test_a_folder_that_the_user_named_is_remembered(judging: Judge) -> None:

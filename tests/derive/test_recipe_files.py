@@ -85,7 +85,10 @@ NO_RECIPE: list[tuple[dict[str, Any], str]] = [
 NOT_OF_THE_TASK: list[tuple[dict[str, Any], str]] = [
     ({"orders": 10**9}, "at most 6 orders"),
     ({"field": "nothing"}, "the recipe is for the field 'nothing'"),
-    (calibration(bias={"x": 1.0}), "the recipe calibrates the labels x, not support, refute, neutral"),
+    (
+        calibration(bias={"x": 1.0}),
+        "the recipe calibrates the labels x, but the labels of 'stance' are support, refute, neutral",
+    ),
     (example(answers={"stance": "banana"}), "'banana' is not a label of 'stance'"),
     (example(answers={}), "no answer for 'stance'"),
     (example(inputs={"claim": "c"}), "input 'passage' is missing"),

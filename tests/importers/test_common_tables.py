@@ -67,8 +67,8 @@ def test_a_table_of_each_tool_goes_in_without_maps(name: str, judge: Judge) -> N
         ("pandas_numpy.csv", 2, "retrieved_contexts", "comma"),
         # datasets writes its own CSV so.
         ("datasets.csv", 2, "contexts", "comma"),
-        ("deepeval.csv", 2, "retrieval_context", "DeepEval joins contexts"),
-        ("deepeval.jsonl", 1, "retrieval_context", "DeepEval joins contexts"),
+        ("deepeval.csv", 2, "retrieval_context", "DeepEval"),
+        ("deepeval.jsonl", 1, "retrieval_context", "DeepEval"),
     ],
 )
 def test_contexts_that_cannot_be_told_apart_are_refused(

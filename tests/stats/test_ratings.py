@@ -33,7 +33,7 @@ def test_a_unit_asked_but_not_labelled_stays() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (("u1", "a", "no", "q1"), "row 5: a second label by 'a' on unit 'u1'"),
+        (("u1", "a", "no", "q1"), "row 5: annotator 'a' already has a label for unit 'u1'"),
         (("u9", "a", "maybe", "q1"), "row 5: unknown label 'maybe'; the labels are yes, no"),
         (("u9", "a", True, "q1"), "row 5: unknown label True; the labels are yes, no"),
         (("u1", "c", "no", "q2"), "row 5: unit 'u1' is in cluster 'q1' and in 'q2'"),

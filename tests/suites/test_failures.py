@@ -161,7 +161,7 @@ def test_a_sample_of_urag_has_both_parts(judge: Judge, tmp_path: Path) -> None:
     items(judge, tmp_path, "v", rows[:30])
     before = judge("runs", "list").out
     done = judge("suite", "urag", "-m", "scripted/hash", *options, "--dataset", "v", code=2)
-    assert "no question to test" in done.err and judge("runs", "list").out == before
+    assert "no test questions" in done.err and judge("runs", "list").out == before
 
 
 def test_imports_say_what_a_paper_still_lacks(judge: Judge, tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
             {"condition": "oracle", "text": "true"},
             "field 'document': each output under 'oracle'",
         ),
-        ({"condition": "oracle", "text": "true", "document": "99"}, "has a passage '99'"),
+        ({"condition": "oracle", "text": "true", "document": "99"}, "passage '99'"),
     ],
 )
 def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, str], message: str) -> None:
@@ -461,7 +461,7 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     message = judge("systems", "import", "--stage", "retrieve", path).err
     assert "ranking (there is no system called 'my_rag'" in message
     words = ("raguard", "--system", "my rag", "--part", "retrieval", "--k", "1")
-    taken = "'my rag' has no ranking with its own name; the ranking 'my_rag' (retrieve) is used"
+    taken = "there is no ranking with the name 'my rag', so the ranking 'my_rag' (retrieve) is used"
     assert taken in score(judge, *words).document["notes"]
     judge("systems", "import", "--stage", "retrieve", path, "--system", "my rag")
     assert taken not in score(judge, *words).document["notes"]

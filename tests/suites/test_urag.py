@@ -84,7 +84,7 @@ def test_sets_by_hand(judge: Judge, study: None) -> None:
     }
     assert {name: result.value(name) for name in result.names} == expected
     assert result["accuracy"]["n_units"] == 2
-    assert any("that the file marks" in note for note in result.document["notes"])
+    assert any("marked in the file" in note for note in result.document["notes"])
 
 
 def test_the_quantile_of_the_repository(judge: Judge, study: None) -> None:
