@@ -123,5 +123,5 @@ def test_bad_weights_are_refused_and_weights_follow_their_units() -> None:
     kept = weighted.subset(np.arange(120) < 3).select(["a"])
     assert kept.weights.tolist() == [1, 2, 3]
     assert effective_size(np.array([1.0, 1.0, 1.0])) == 3 and effective_size(np.array([])) == 0
-    with pytest.raises(BadInput, match="weight above 0.*120 units"):
+    with pytest.raises(BadInput, match=r"weight above 0.*120 units"):
         weighted.with_weights(np.zeros(120))
