@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """The report on the judges of one field. A notebook shows the verdicts and the figures.
+    """The report on the judges of one field. In a notebook, the report is displayed as its verdicts and figures.
 
     `document` contains the complete report as data (`annotate.report.model`).
     """

@@ -327,7 +327,7 @@ class Start:
         """Print a command and run it in this process exactly as printed.
 
         Returns the exit code if it is DONE or INCOMPLETE, and raises click's Exit for any other exit code.
-        Errors of the command are raised unchanged.
+        Errors raised by the command are passed on unchanged.
         """
         from annotate.cli import main as annotate
 

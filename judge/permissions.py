@@ -309,7 +309,7 @@ def _get_remembered_name(address: ServerAddress | None, vendor: str) -> str:
 
 
 def _find_server(vendor: str) -> ServerAddress | None:
-    """Return the server that the environment names for a vendor, or None."""
+    """Return the server set in the environment for a vendor, or None."""
     usual = _USUAL.get(vendor)
     named = os.environ.get(usual.base_url, "").strip() if usual else ""
     return server(named) if named else None

@@ -140,7 +140,7 @@ def _find_annotators(
 
 
 def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
-    """Return the two annotators that "A,B" names. A run may be named by the end of its id. Raises UsageError if
+    """Return the two annotators specified by "A,B". A run may be specified by the end of its id. Raises UsageError if
     there is no such annotator.
     """
     names = list(panel.table.annotators)

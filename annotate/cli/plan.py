@@ -145,7 +145,9 @@ def _verdict(options: PlanAsked) -> None:
 
     for name in ("width", "expect", "shares", "per_question", "icc"):
         if getattr(options, name) is not None:
-            raise UsageError(f"--verdict plans from the existing labels: omit --{name.replace('_', '-')}")
+            raise UsageError(
+                f"--verdict bases its plan on the existing labels: omit --{name.replace('_', '-')}"
+            )
     for name, least in (("epsilon", 0), ("margin", -1), ("threshold", -1)):
         value = getattr(options, name)
         if value is not None and not least <= value <= 1:

@@ -66,7 +66,7 @@ class StudyDraws:
 
     @cached_property
     def _given(self) -> dict[str, set[str]]:
-        """The units in the sequence that each annotator labelled, without annotators whom a lead stopped."""
+        """For each annotator, the labelled units of the sequence. Annotators stopped by a lead are excluded."""
         given: dict[str, set[str]] = {}
         for batch in self.sequence.batches if self.sequence else ():
             for seat in seats_of(self.store, batch.name):
@@ -305,7 +305,7 @@ class StudyDraws:
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _find_sealed_draw(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """Return the draw of the units in the sealed test that can be used for the verdict on a judge.
+        """Return the sample of sealed-test units on which the verdict on a judge can rest.
 
         This applies to a judge that was added after labels had been compared with other judges. The verdict
         is computed once, on the labels that existed when the test was opened for the judge. For the k-th

@@ -141,8 +141,8 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
 
 
 def restore_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
-    """Return the units of a batch in the order in which they were drawn, which depends on its seed. Whole
-    questions stay together.
+    """Return the units of a batch in the order in which they were drawn, which depends on its seed. Units
+    of the same question are kept together.
     """
     heads: dict[str, list[DrawnUnit]] = {}
     for d in drawn:

@@ -166,7 +166,7 @@ class DirectImport:
             )
 
     def _find_closed(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
-        """Return the batches that accept no labels from a person, as tuples (name, fields, reason, units).
+        """Return the batches that no longer accept labels from this person, as tuples (name, fields, reason, units).
 
         The reason says why the person was stopped, and is None if the batch is closed.
         """

@@ -29,7 +29,7 @@ probability.
 
 
 class Finding(NamedTuple):
-    """A difference that a check found in a row: the kind of check, the place of the row, the recomputed value
+    """A difference that a check found in a row: the kind of check, the row's location, the recomputed value
     and the stored value.
     """
 

@@ -1,6 +1,6 @@
 """Describe the progress, pace, checks, current agreement and flags of a batch in words, for its lead.
 
-Nothing here reveals a label, because the person who watches a batch may also label in it.
+Nothing here reveals a label, because the person who monitors a batch may also be labelling it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -183,7 +183,7 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
-    """Return the rule for adjudication and the number of decided units.
+    """Return a list with the rule for adjudication and the number of decided units.
 
     The list is empty if no unit was queued for adjudication.
     """

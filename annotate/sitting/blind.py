@@ -59,7 +59,7 @@ class Seat:
 
     @property
     def is_deciding(self) -> bool:
-        """Whether the user is a lead, who decides between the labels of others."""
+        """Whether the user is a lead, who resolves disagreements between annotators."""
         return self.annotator != self.person
 
 

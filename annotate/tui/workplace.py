@@ -43,7 +43,7 @@ class Workplace:
         await self.view.app.push_screen(screen)
 
     async def ask(self, title: str, draft: str, before: str, **options: Any) -> None:
-        """Show an `Ask` dialog for entering a text about the current unit.
+        """Show an `Ask` dialog for entering text about the current unit.
 
         Text that was typed but not stored is kept as the draft named `draft`, even if the program is restarted.
         """
@@ -95,7 +95,7 @@ class Workplace:
                     return None
                 if waited > TELL_AFTER and not is_shown:
                     is_shown = True
-                    self.view.say("waiting for another program that writes to the study; no key is lost")
+                    self.view.say("another program is writing to the study; your keys are kept")
                 # During this wait, the screen is painted and keys go into the queue.
                 await asyncio.sleep(0.001)
             except AdjudgeError as e:

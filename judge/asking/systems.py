@@ -42,7 +42,7 @@ class Outputs:
 
 @dataclass(slots=True)
 class FilesImported:
-    """The imported files with the numbers of new rows.
+    """The imported files, with the number of new rows from each.
 
     `lacks` contains sentences that name the data that the paper's protocol requires but the study does not have yet.
     """

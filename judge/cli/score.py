@@ -163,9 +163,7 @@ def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...],
         )
     models, _ = judges(store, options["runs"])
     if len(models) < 2:
-        raise UsageError(
-            "--judges each compares several judges: repeat --run, once for the model of each judge"
-        )
+        raise UsageError("--judges each compares several judges: give --run once for the model of each judge")
     return models, "judge"
 
 

@@ -33,7 +33,7 @@ class Reference:
 
 
 def available_references(panel: Panel) -> list[Reference]:
-    """Return the available references, in the order of preference. The first one is the default."""
+    """Return the available references, in order of preference. The first one is the default."""
     references = []
     # A lead decides only where people differ. Decisions alone are the hardest units: a share of .25 there was .71 on all units.
     ruled = panel.select_kinds(AnnotatorKind.ADJUDICATED)

@@ -90,7 +90,7 @@ def _split_front_matter(text: str, where: str) -> tuple[str, str]:
         raise TaskError(f"{where}: the first line must be '---' (YAML front matter)")
     head, separator, body = text[4:].partition("\n---\n")
     if not separator:
-        raise TaskError(f"{where}: the front matter must end with a line '---'")
+        raise TaskError(f"{where}: the front matter must end with a '---' line")
     return head, body
 
 

@@ -77,7 +77,7 @@ class Prompt:
 class _Fenced:
     """Fences every untrusted value that a template outputs.
 
-    The code depends only on the task and the fenced text. A question therefore has the same fence whichever
+    The code in the fence depends only on the task and the fenced text. A question therefore has the same fence whichever
     passage it is shown with, and prompts with the same question begin with the same text. Providers can then
     reuse their cache.
     """

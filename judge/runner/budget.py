@@ -152,7 +152,7 @@ class Opened:
 
 
 class Budget:
-    """Counts the use of calls against limits (None = no limit).
+    """Counts the tokens and the cost of calls against limits (None = no limit).
 
     `usage` counts the tokens of replies. `spent` also counts lost calls, which ended without a reply but may
     be billed. `before` contains the tokens and US dollars that earlier invocations of the run used. They

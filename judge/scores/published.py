@@ -55,7 +55,7 @@ def read_all_published() -> tuple[Published, ...]:
 def _numbers(
     columns: str, systems: dict[str, str], percent: bool = False, **common: Any
 ) -> Iterator[Published]:
-    """Yield the results in a table. Each row of `systems` has a number for each of the `columns`, or `-` if the
+    """Yield the results as a table. Each row of `systems` has a number for each of the `columns`, or `-` if the
     number is missing.
     """
     for system, numbers in systems.items():

@@ -239,7 +239,7 @@ def scores(
 
 
 def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
-    """Return each score for each letter, over the questions whose correct option is this letter."""
+    """Return every score for each letter, computed over the questions whose correct option is that letter."""
     return {
         letter: [score.restrict(test.correct == k) for score in scores]
         for k, letter in enumerate(test.letters)

@@ -30,7 +30,7 @@ table names them.
 
 
 def labels_text(rows: Sequence[LabelRow]) -> str:
-    """Return the uses of each label that a verdict allows: "for 'A'; to find 'B'; where it says 'C'; not for
+    """Return a description of the uses that a verdict allows for each label: "for 'A'; to find 'B'; where it says 'C'; not for
     'D'; open for 'E'".
     """
     kinds = ("for", "to find", "where it says", "not for", "open for")

@@ -96,7 +96,7 @@ def _entries(path: Path, file: IO[bytes]) -> list[Entry]:
             entries.append(adapter.validate_json(line))
         except ValueError as error:
             raise StudyError(
-                f"{path}:{number}: this line is not an unsaved judgement; to continue without this file, "
+                f"{path}:{number}: this line cannot be read as a judgement that is waiting to be saved; to continue without this file, "
                 "move it to another folder"
             ) from error
     return entries

@@ -245,6 +245,6 @@ class _CopyAdder(Adder[tuple[str, str]]):
 
 
 def describe_ranking_commands() -> str:
-    """Describe the commands that create or import a ranking. The text is part of messages."""
+    """Describe the commands that create or import a ranking, for use in messages."""
     bm25, imported = command("judge retrieve"), command("judge systems import FILE --stage retrieve")
     return f"{bm25} creates a ranking with BM25, and {imported} imports your own ranking"

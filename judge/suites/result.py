@@ -195,7 +195,7 @@ def _check_scores(study: PaperStudy) -> list[Score]:
 
 
 def check_outputs(study: PaperStudy) -> None:
-    """Raise UsageError if a system lacks outputs for all of the requested conditions."""
+    """Raise UsageError if a system has no outputs for any of the requested conditions."""
     # A single missing condition is a gap in the table. If all are missing, the system's name is probably mistyped.
     if study.lacking and not study.n_outputs and any(gap.condition != "ranking" for gap in study.lacking):
         system = study.lacking[0].system

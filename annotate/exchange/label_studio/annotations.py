@@ -1,4 +1,4 @@
-"""Convert an annotation of Label Studio to a response: its answers, evidence, note and annotator.
+"""Convert a Label Studio annotation to a response: its answers, evidence, note and annotator.
 
 Regions are checked here too, because Label Studio's SDK may not be installed.
 """

@@ -73,7 +73,7 @@ def read_links(store: Store, batch: str, url: str) -> dict[str, Link]:
 
 
 def keep(store: Store, batch: str, link: Link) -> None:
-    """Store the link of a project, and mark the batch as assisted if it has predictions."""
+    """Store the link to a project, and mark the batch as assisted if the project has predictions."""
     with store.transaction() as conn:
         conn.execute(
             "INSERT INTO label_studio_projects (batch, url, person, project, assisted, run, created) "

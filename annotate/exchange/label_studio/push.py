@@ -258,7 +258,7 @@ class _Job:
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
         if run and not shown and self.store.conn.execute(labelled, [info.batch]).fetchone():
             raise UsageError(
-                f"batch '{info.batch}' already has blind labels; if predictions were shown now, it would mix blind and assisted labels. "
+                f"batch '{info.batch}' already has blind labels; showing predictions now would mix blind and assisted labels. "
                 "Draw another batch for an assisted round"
             )
         title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")

@@ -117,7 +117,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A document that the qrels (with a grade) or a run (without a grade) name for a query."""
+    """A document listed for a query, either in the qrels (with a grade) or in a run (without a grade)."""
 
     query: str
     document: str
