@@ -3,6 +3,7 @@
 python -m judge.prompts.manual > prompts/README.md
 """
 
+import inspect
 import types
 import typing
 from typing import Any
@@ -86,7 +87,7 @@ def page() -> str:
     parts = [head]
     for title, model in _MODELS:
         parts.append(
-            f"## {title}\n\n{(model.__doc__ or '').strip()}\n\n| key | type | default | meaning |\n|---|---|---|---|"
+            f"## {title}\n\n{inspect.getdoc(model) or ''}\n\n| key | type | default | meaning |\n|---|---|---|---|"
         )
         for name, field in model.model_fields.items():
             default = "required" if field.is_required() else _default(field)
