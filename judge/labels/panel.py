@@ -255,7 +255,7 @@ class Panel:
         return self.select(np.ones(self.ratings.n_units, dtype=np.bool_), order)
 
     @cached_property
-    def _count_labelled_by_others(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
+    def _labelled_by_others(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
         """The table of the units that people or references labelled or should have labelled.
 
         The result also contains, for each column, a mask of the units that should have a label.
@@ -280,7 +280,7 @@ class Panel:
             return self.add_weights(self.among_people.select(names))
         only_judges = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
-            table, requested = self._count_labelled_by_others
+            table, requested = self._labelled_by_others
         elif self.inside is not None:
             # Judges keep their labels outside the batch, which only corrected estimates may use.
             requested = {name: mask & self.inside for name, mask in requested.items()}
