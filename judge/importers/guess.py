@@ -29,7 +29,7 @@ NAMES = {
     "claim": ("statement", "hypothesis", "assertion", "sentence"),
     "reference_answers": (*ROLES["reference_answers"], "answers", "answer", "gold_answer", "reference_answer", "expected", "expected_answer", "gold_answers"),
     "passages": (*ROLES["passages"], "passage", "docs", "chunks", "results", "search_results", "evidence", "hits", "retrieved", "ctxs"),
-    "passages.text": ("passage", "document", "doc", "text", "context", "evidence", "body", "content", "contents", "chunk", "snippet", "abstract", "paragraph", "passage_text", "doc_text"),
+    "passages.text": ("passage", "document", "doc", "text", "context", "evidence", "body", "content", "contents", "chunk", "snippet", "abstract", "paragraph", "passage_text", "doc_text", "ctx"),
     "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
     "passages.title": ("title", "doc_title", "heading"),
 }  # fmt: skip
@@ -124,7 +124,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
 
 def _find_numbered_passages(names: Mapping[str, str], taken: Collection[str]) -> list[str]:
     """Return the columns with numbered passages, such as ctx1 and ctx2, in the order of their numbers."""
-    words = {*NAMES["passages.text"], *NAMES["passages"], "ctx"}
+    words = {*NAMES["passages.text"], *NAMES["passages"]}
     by_word: dict[str, dict[int, str]] = {}
     for key, name in names.items():
         match = re.fullmatch(r"([a-z_]+?)_?(\d{1,3})", key, re.ASCII)

@@ -189,6 +189,7 @@ def test_labels_of_a_field_that_no_task_has(table: Path, judge: Judge) -> None:
         ({"id": 1, "query": "q", "chunk": "a", "score": 1e-05}, {}, {"question": "query", "passages.text": "chunk"}),
         ({"id": 1, "statement": "c", "evidence": "e", "label": "yes"}, {}, {"claim": "statement", "passages.text": "evidence", "passages.gold.stance": "label"}),
         ({"id": 1, "query": "q", "chunk": "a", "score": 91, "my_grade": 3}, {}, {"question": "query", "passages.text": "chunk", "passages.gold.relevance_grade": "my_grade"}),
+        ({"idx": 1, "query": "q", "ctx": "a"}, {}, {"id": "idx", "question": "query", "passages.text": "ctx"}),
         ({"foo": 1, "bar": 2}, {}, {}),
     ],
 )  # fmt: skip
