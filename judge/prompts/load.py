@@ -20,8 +20,22 @@ __all__ = ["Task", "find_tasks", "load_task", "parse_task", "with_constant"]
 _NAME = re.compile(r"^([a-z][a-z0-9_]*)\.v([1-9][0-9]*)\.md$")
 
 
+MAX_FILE = 1_000_000
+"""The most characters of a task file. Few-shot examples with long passages stay far below it."""
+
+
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that rejects duplicate keys. PyYAML would silently drop the first value."""
+    """A YAML loader that rejects duplicate keys and aliases.
+
+    PyYAML would silently drop the first value of a duplicate key. A few nested aliases stand for billions of values.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            problem = f"the alias '*{event.anchor}' is not allowed; write the value again"
+            raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -46,9 +60,13 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
         raise TaskError(
             f"{where}: a task file must be named NAME.vN.md (lower case, for example stance.v2.md)"
         )
+    if len(text) > MAX_FILE:
+        raise TaskError(f"{where}: the file has more than {MAX_FILE:,} characters")
     head, body = _split_front_matter(text, where)
     try:
         front = yaml.load(head, _Loader)
+    except RecursionError as e:
+        raise TaskError(f"{where}: the front matter is nested too deeply") from e
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         # The parser counts lines from 0 and does not get the first line of the file, which is ---.

@@ -7,43 +7,16 @@ are broken up, so that a passage cannot imitate another turn.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, UndefinedError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from judge.errors import TaskError, UsageError
+from judge.errors import UsageError
 from judge.prompts.fence import break_chat_tokens
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.render import Mode, Prompt, Renderer, as_text, instructions
 from judge.prompts.spec import Example
 from judge.prompts.task import Task
 from judge.types import Json, Message
-
-
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    """A passage. By default its text is shown below its title and date. A template can also show each part on
-    its own.
-    """
-
-    marker: str
-    title: str
-    date: str
-    text: str
-
-    def __str__(self) -> str:
-        return "\n".join(filter(None, [self.title, self.date, self.text]))
-
-
-class _Passages(list[_Passage]):
-    """A list of passages, shown with an empty line between them."""
-
-    def __str__(self) -> str:
-        return "\n\n".join(map(str, self))
-
 
 _CHANGES = {
     "guidelines": "--guidelines",
@@ -68,15 +41,7 @@ class RawRenderer:
                 f"{task.name} is a raw task, so its prompt is sent exactly as written; leave out {refused[0]}"
             )
         self.task, self.mode = task, mode
-        # A task file may come from anybody. The sandbox blocks attributes and calls that reach Python itself.
-        environment = ImmutableSandboxedEnvironment(
-            undefined=StrictUndefined,
-            finalize=_require_value,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,
-        )
-        self._unit = environment.from_string(task.unit)
+        _, self._unit = task.templates()
         self.labels = task.domain(task.spec.questions[0].field)
         self.codes = "".join(self.labels) if mode is Mode.CODES else None
         system = instructions(task)
@@ -103,10 +68,7 @@ class RawRenderer:
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
         shown = {name: _value(name, inputs.get(name)) for name in self.task.input_names}
-        try:
-            return self._unit.render(shown).strip()
-        except (TemplateError, TypeError, ValueError) as e:
-            raise TaskError(f"{self.task.path or self.task.name}: template: {e}") from e
+        return self._unit.render(shown, _show).strip()
 
     def _example(self, example: Example) -> list[Message]:
         answer = example.answers[self.task.spec.questions[0].field]
@@ -123,23 +85,23 @@ def renderer_of(
     return RawRenderer(task, mode) if task.spec.raw else Renderer(task, mode, orders)
 
 
-def _require_value(value: Any) -> Any:
-    # A missing optional input is None, which Jinja would print as the word `None`.
-    if value is None:
-        raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
-    return value
+def _show(value: Any) -> str:
+    """Return a value as text. A passage is shown below its title and date, with an empty line between passages."""
+    if isinstance(value, list):
+        return "\n\n".join(map(_show, value))
+    if isinstance(value, dict):
+        return "\n".join(filter(None, [value["title"], value["date"], value["text"]]))
+    return str(value)
 
 
-def _value(name: str, value: Json) -> str | _Passages | None:
+def _value(name: str, value: Json) -> str | list[dict[str, str]] | None:
     if name not in LIST_INPUTS:
         text = as_text(value)
         return None if text is None else break_chat_tokens(text)
     entries = [value] if isinstance(value, str) else list(value or ())
-    return _Passages(_passage(entry, number) for number, entry in enumerate(entries, 1)) or None
+    return [_passage(entry, number) for number, entry in enumerate(entries, 1)] or None
 
 
-def _passage(entry: Json, number: int) -> _Passage:
+def _passage(entry: Json, number: int) -> dict[str, str]:
     parts = {"marker": str(number), "text": entry} if isinstance(entry, str) else entry
-    return _Passage(
-        *(break_chat_tokens(str(parts.get(key) or "")) for key in ("marker", "title", "date", "text"))
-    )
+    return {key: break_chat_tokens(str(parts.get(key) or "")) for key in ("marker", "title", "date", "text")}

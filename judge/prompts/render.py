@@ -1,8 +1,8 @@
 """Render a task and a unit as chat messages. The constant part comes first, and the unit's own text last.
 
-Input values are marked as untrusted, and reach the prompt only through `finalize`, which fences them. A
-template cannot show a value without its fence, because `judge.prompts.check` rejects every filter that would
-remove the mark. A fence's code is derived from the fenced text. A repeated request therefore has the same
+Input values are marked as untrusted, and reach the prompt only through `_Fenced`, which fences them. A
+template cannot show a value without its fence, because `judge.prompts.check` rejects loops over inputs and
+parts of inputs. A fence's code is derived from the fenced text. A repeated request therefore has the same
 code, and the author of the text cannot write the code into the text.
 """
 
@@ -13,13 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
-from types import CodeType
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template, TemplateError, UndefinedError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from judge.errors import TaskError
 from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, mark_untrusted
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.nearest import Nearest
@@ -28,7 +23,10 @@ from judge.prompts.task import Task
 from judge.types import Json, Message
 
 CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
+CUE = "answer_cue"
+"""The variable that reminds the model of the answer format."""
+CONSTANT_NAMES = ("title", "questions")
+"""The variables of the constant half of a template."""
 
 _FIRST = {
     "before": "one or two sentences",
@@ -87,42 +85,14 @@ class _Fenced:
         # Fenced blocks are cached, because sentences of an answer and answers of several systems share passages.
         self._kept = lru_cache(maxsize=512)(self._block)
 
-    def __call__(self, value: Any) -> Any:
-        if value is None:
-            raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
+    def __call__(self, value: Any) -> str:
         if isinstance(value, Passages):
             return "\n".join(self._kept(passage.name, str(passage)) for passage in value)
-        return self._kept(value.name, str(value)) if isinstance(value, Untrusted) else value
+        return self._kept(value.name, str(value)) if isinstance(value, Untrusted) else str(value)
 
     def _block(self, name: str, text: str) -> str:
         fenced_text = f"{self._key}\0{name}\0{text}".encode("utf-8", "surrogatepass")
         return fence(name, text, fence_code(hashlib.sha256(fenced_text).digest()))
-
-
-def _environment(key: str) -> Environment:
-    return ImmutableSandboxedEnvironment(
-        # By default Jinja2 shows nothing for a misspelled input, and the model would judge without the text.
-        undefined=StrictUndefined,
-        finalize=_Fenced(key),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-
-
-@lru_cache(maxsize=256)
-def _compile(source: str) -> CodeType:
-    """Compile a template. All label orders, runs and threads share the compiled template.
-
-    It can be shared because it does not contain the fence, which is looked up during rendering.
-    """
-    return _environment("").compile(source)
-
-
-def _template(source: str, key: str) -> Template:
-    env = _environment(key)
-    # The compiled code is shared; only the environment, which has the fence, differs between tasks.
-    return env.template_class.from_code(env, _compile(source), env.make_globals(None))
 
 
 def instructions(task: Task) -> str:
@@ -133,11 +103,9 @@ def instructions(task: Task) -> str:
     # Rewritten instructions come from a model, so they are text and never a template.
     if task.instructions is not None:
         return task.instructions.strip()
-    constants = {"title": task.spec.title, "questions": task.spec.questions}
-    try:
-        return _template(task.constant, task.sha256).render(constants).strip()
-    except TemplateError as e:
-        raise TaskError(f"{task.path or task.name}: template: {e}") from e
+    constant, _ = task.templates()
+    questions = [question.model_dump(mode="json") for question in task.spec.questions]
+    return constant.render({"title": task.spec.title, "questions": questions}, str).strip()
 
 
 class Renderer:
@@ -160,12 +128,8 @@ class Renderer:
         )
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
-        try:
-            self._unit = _template(task.unit, task.sha256)
-            # The globals are added once instead of for every unit.
-            self._globals = dict(self._unit.globals)
-        except TemplateError as e:
-            raise TaskError(f"{task.path or task.name}: template: {e}") from e
+        _, self._unit = task.templates()
+        self._show = _Fenced(task.sha256)
         guidelines = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""
         system = f"{instructions(task)}{guidelines}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
         first = task.spec.questions[0].field
@@ -196,11 +160,7 @@ class Renderer:
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
         shown = {name: _prepare_input(name, inputs.get(name)) for name in self.task.input_names}
-        try:
-            context = self._unit.new_context({**self._globals, **shown, "answer_cue": self._cue}, shared=True)
-            return "".join(self._unit.root_render_func(context)).strip()
-        except (TemplateError, TypeError, ValueError) as e:
-            raise TaskError(f"{self.task.path or self.task.name}: template: {e}") from e
+        return self._unit.render({**shown, CUE: self._cue}, self._show).strip()
 
     def _example(self, example: Example) -> list[Message]:
         turns = [Message("user", self._user(example.inputs))]

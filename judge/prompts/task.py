@@ -11,6 +11,7 @@ from typing import Any
 from judge.errors import UsageError
 from judge.prompts.inputs import gold_input
 from judge.prompts.spec import Example, Question, TaskSpec
+from judge.prompts.template import PromptTemplate, parse_template
 from judge.types import Json
 
 UNIT_MARK = "<!-- unit -->"
@@ -115,6 +116,23 @@ class Task:
     def sha256(self) -> str:
         """The hash of the file's text. A study accepts only one text for each version of a task."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def templates(self, where: str = "") -> tuple[PromptTemplate, PromptTemplate]:
+        """Return the parsed halves of the template: the constant half, and the half for each unit.
+
+        Errors name `where`, or the task's file. Raises TaskError if a half has a construct that is not
+        permitted.
+        """
+        where = where or self.path or f"{self.name}.md"
+        body = self.text.index("\n---\n", 3) + len("\n---\n")
+        mark = self.text.index(UNIT_MARK, body)
+        starts = (body, mark + len(UNIT_MARK))
+        # Lines are counted in the whole file, because that is what an editor shows.
+        lines = [
+            self.text[: self.text.index(half, start)].count("\n") + 1
+            for half, start in zip((self.constant, self.unit), starts, strict=True)
+        ]
+        return parse_template(self.constant, where, lines[0]), parse_template(self.unit, where, lines[1])
 
     @property
     def fields(self) -> list[str]:

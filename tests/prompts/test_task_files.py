@@ -154,7 +154,7 @@ UNFENCED = [
     "{% macro m() %}{{ claim }}{% endmacro %}{{ m() | upper }}",
     "{% if claim == 'x' %}{{ claim }}{% endif %}",
 ]
-TEMPLATES += [(use, BODY.replace("{{ claim }}", use), ["'claim'", "fence"]) for use in UNFENCED]
+TEMPLATES += [(use, BODY.replace("{{ claim }}", use), ["template, line"]) for use in UNFENCED]
 
 REFUSED = [
     *(pytest.param(front, BODY, words, id=name) for name, front, words in FRONT),
@@ -184,14 +184,14 @@ def test_a_syntax_error_names_the_line_of_the_file() -> None:
 def test_an_optional_input_must_be_tested_before_it_is_shown() -> None:
     front = {**STANCE, "optional_inputs": ["passage_title", "passage_date"]}
     bare = BODY.replace("{{ passage }}", "{{ passage }}{{ passage_title }}{{ passage_date }}")
-    with pytest.raises(TaskError, match=r"{% if %}"):
+    with pytest.raises(TaskError, match=r"line \d+: 'passage_title' is optional"):
         task(front, bare)
     # Only a unit that has a title and no date would show that this test is on the wrong input.
     wrong = BODY.replace(
         "{{ passage }}",
         "{{ passage }}{% if passage_title %}{{ passage_title }}{{ passage_date }}{% endif %}",
     )
-    with pytest.raises(TaskError, match="only claim, passage, passage_title are given"):
+    with pytest.raises(TaskError, match=r"line \d+: 'passage_date' is optional"):
         task(front, wrong)
 
 
@@ -341,18 +341,3 @@ def test_the_schema_of_other_levels_and_of_a_rationale() -> None:
     assert schema["properties"]["why"] == {"type": "string"}
     assert list(answer_schema(task({**front, "rationale": "after"}))["properties"])[-1] == "rationale"
     assert schema["required"] == ["rationale", "stance", "score", "why"]
-
-
-@pytest.mark.parametrize(
-    "loop",
-    [
-        "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
-        "{% set r = range(99999) %}{% for a in r %}{% for b in r %}x{% endfor %}{% endfor %}",
-        "{% for a in 'a' * 999999 %}x{% endfor %}",
-        "{% for a in [1, 2] %}{% for b in [1, 2] %}{% for c in [1, 2] %}x{% endfor %}{% endfor %}{% endfor %}",
-        "{% macro m(n) %}{{ m(n) }}{{ m(n) }}{% endmacro %}{{ m(1) }}",
-    ],
-)
-def test_a_template_that_would_not_end_is_refused_before_it_is_tried(loop: str) -> None:
-    with pytest.raises(TaskError, match="template, line"):
-        task(None, BODY.replace("{{ claim }}", loop + "{{ claim }}"))
