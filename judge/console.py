@@ -27,6 +27,7 @@ from judge.commands import DEFAULT_STUDY, VARIABLE, use_study
 from judge.errors import AdjudgeError, Exit, UsageError
 from judge.plugins import describe_unexpected
 from judge.removed import explain_command, explain_option
+from judge.sqlite_errors import explain
 
 F = TypeVar("F", bound=Callable[..., Any])
 TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -175,7 +176,7 @@ class Command(click.Group):
         code, message = Exit.ERROR, describe_unexpected(error)
         # A violated constraint is a bug in adjudge. Every other SQLite error is caused by the file.
         if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
-            message = f"the study cannot be read: {error}; restore a backup, or try SQLite's .recover"
+            error = explain(error, "the study")
         if isinstance(error, AdjudgeError):
             code, message = error.exit_code, str(error)
         elif isinstance(error, OSError):

@@ -1,16 +1,16 @@
-"""judge studies: merge several studies into one."""
+"""judge studies: merge several studies into one, and back one up."""
 
 from pathlib import Path
 
 import click
 
-from judge.console import TO_WRITE, emit_json, json_option, notes, print_lines, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines, table
 from judge.errors import BadInput
 
 
 @click.group()
 def studies() -> None:
-    """Merge studies that were labelled separately."""
+    """Merge studies that were labelled separately, and back up a study."""
 
 
 @studies.command("merge")
@@ -60,3 +60,21 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     print_lines(f"{into}: what each study added")
     head = ["study", *COUNTED, "runs_joined"]
     print(table(head, [[row[name] for name in head] for row in done.rows]))
+
+
+@studies.command("backup")
+@click.argument("path", metavar="FILE", type=TO_WRITE)
+@db_option
+def backup(path: Path, db: Path) -> None:
+    """Copy the study to a new file, also while other commands use it.
+
+    The copy contains everything that was committed when the command began, in one file. An existing file is not
+    overwritten.
+
+    \b
+    judge studies backup copy.db
+    """
+    from judge.store.backup import back_up
+
+    size = back_up(db, path)
+    note(f"{path}: {size / 1e6:,.1f} MB, checked")

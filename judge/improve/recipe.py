@@ -15,6 +15,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
+from judge.prompts.strict_yaml import load_yaml
 from judge.runner.plan import Plan
 from judge.runner.requests import Sampling
 from judge.store.study import canonical
@@ -211,12 +212,9 @@ def document_of(path: Path) -> dict[str, Any]:
         # Checked before parsing, because a recipe is untrusted, and a huge YAML file takes long to parse.
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"not a recipe: the file is longer than {MOST_BYTES:,} bytes", path=str(path))
-        # The safe loader is required, because tags in YAML could otherwise call any function.
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document = load_yaml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
-    except RecursionError as e:
-        raise BadInput("not a recipe: nested too deeply", path=str(path)) from e
     if not isinstance(document, dict) or document.get("recipe") != VERSION:
         raise BadInput(
             f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes such a file)",

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from judge.errors import TaskError, UsageError
 from judge.prompts.check import check_template
 from judge.prompts.spec import TaskSpec
+from judge.prompts.strict_yaml import load_yaml
 from judge.prompts.task import UNIT_MARK, Task
 from judge.resources import resource_dir
 
@@ -22,29 +23,6 @@ _NAME = re.compile(r"^([a-z][a-z0-9_]*)\.v([1-9][0-9]*)\.md$")
 
 MAX_FILE = 1_000_000
 """The most characters of a task file. Few-shot examples with long passages stay far below it."""
-
-
-class _Loader(yaml.SafeLoader):
-    """A YAML loader that rejects duplicate keys and aliases.
-
-    PyYAML would silently drop the first value of a duplicate key. A few nested aliases stand for billions of values.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            problem = f"the alias '*{event.anchor}' is not allowed; write the value again"
-            raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key in (k for k, _ in node.value if isinstance(k, yaml.ScalarNode)):
-            if key.value in seen:
-                problem = f"the key '{key.value}' occurs twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 @lru_cache(maxsize=256)
@@ -64,9 +42,7 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
         raise TaskError(f"{where}: the file has more than {MAX_FILE:,} characters")
     head, body = _split_front_matter(text, where)
     try:
-        front = yaml.load(head, _Loader)
-    except RecursionError as e:
-        raise TaskError(f"{where}: the front matter is nested too deeply") from e
+        front = load_yaml(head)
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         # The parser counts lines from 0 and does not get the first line of the file, which is ---.

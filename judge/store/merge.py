@@ -6,7 +6,6 @@ with the same identity (`judge.store.runs.identity`) become one run, whose judge
 Tables without special rules, such as annotate's, are copied row by row; see `_merge_rows`.
 """
 
-import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,12 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judge.commands import command
-from judge.errors import BadInput, StudyError, UsageError, WriteFailed
+from judge.errors import StudyError, UsageError, WriteFailed
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
 from judge.store import label_sources
 from judge.store.jobs import rebase
 from judge.store.locks import lock_file
+from judge.store.new_files import flush_to_disk, name_new_file, remove_partial
 from judge.store.study import Store, explain_errors
 from judge.types import Json
 
@@ -76,7 +76,7 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
 
 def _merge(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
     partial = into.with_name(into.name + ".part")
-    _remove(partial)
+    remove_partial(partial)
     done = Merged(str(into))
     try:
         with closing(Store.open(partial)) as store:
@@ -85,8 +85,8 @@ def _merge(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
             _fill(store, paths, done, same_model)
         if done.conflicts:
             return done
-        _keep(partial)
-        _name(partial, into)
+        flush_to_disk(partial)
+        name_new_file(partial, into)
     except WriteFailed as e:
         # The error may name the study that was being read, but the file that cannot be written is the new
         # one.
@@ -99,7 +99,7 @@ def _merge(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
             f"--into {into}: another process has created this file in the meantime; choose another file"
         ) from e
     finally:
-        _remove(partial)
+        remove_partial(partial)
     return done
 
 
@@ -205,38 +205,3 @@ def _counts(conn: sqlite3.Connection, schema: str) -> dict[str, int]:
         name: conn.execute(f"SELECT count(*) FROM {schema}.{name}").fetchone()[0] if name in known else 0
         for name in COUNTED
     }
-
-
-def _keep(partial: Path) -> None:
-    """Flush the file to disk.
-
-    This is done before the file gets its final name, so that a power failure cannot leave an incomplete
-    study.
-    """
-    log = partial.with_name(partial.name + "-wal")
-    if log.exists() and log.stat().st_size:
-        # Only the file itself is renamed, so rows in the write-ahead log would be lost.
-        raise BadInput("the write-ahead log of the new study is not empty", path=str(partial))
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _name(partial: Path, into: Path) -> None:
-    """Rename the file.
-
-    Raises FileExistsError if another process has meanwhile created a file with the new name.
-    """
-    try:
-        os.link(partial, into)
-    except FileExistsError:
-        raise
-    except OSError:
-        # Some file systems do not support hard links, such as exFAT and some network file systems.
-        if into.exists():
-            raise FileExistsError(into) from None
-        partial.rename(into)
-
-
-def _remove(partial: Path) -> None:
-    for ending in ("", "-wal", "-shm", "-journal"):
-        partial.with_name(partial.name + ending).unlink(missing_ok=True)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from judge import migrations
 from judge.commands import command
-from judge.errors import StudyError, WriteFailed
+from judge.errors import StudyError
+from judge.sqlite_errors import explain
 from judge.store import schema
 from judge.store.locks import is_locked, lock_file
 from judge.types import Json
@@ -93,7 +94,7 @@ class Store:
         if not path.parent.is_dir():
             raise StudyError(f"{path}: the folder {path.parent} does not exist")
         with explain_errors(path):
-            conn = _connect(path) if create or _is_writable(path) else _connect_read_only(path)
+            conn = _connect(path) if create else connect(path)
             try:
                 _prepare(conn, path)
             except BaseException:
@@ -196,6 +197,11 @@ def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequenc
         marks = ",".join(["(" + ",".join("?" * len(rows[at])) + ")"] * many)
         conn.execute(statement.replace("?", marks, 1), list(chain.from_iterable(rows[at : at + many])))
         at += many
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Connect to an existing file, without a check and without a migration. On a read-only disk, only read it."""
+    return _connect(path) if _is_writable(path) else _connect_read_only(path)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -306,26 +312,8 @@ def explain_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.OperationalError as e:
-        text = str(e)
-        if "full" in text or "disk I/O" in text:
-            raise WriteFailed(
-                f"{path}: {text}: the last batch was not written; free some space and run the same command again",
-                passing=True,
-            ) from e
-        if "locked" in text or "busy" in text:
-            raise StudyError(
-                f"{path}: the study is still locked by another program; try again when that program has finished",
-                passing=True,
-            ) from e
-        if "readonly" in text or "unable to open" in text:
-            raise StudyError(f"{path}: {text}; a study and its folder must be writable") from e
+    except sqlite3.IntegrityError:
+        # A violated constraint is a bug in adjudge. Every other SQLite error is caused by the file.
         raise
     except sqlite3.DatabaseError as e:
-        if "not a database" in str(e):
-            raise StudyError(
-                f"{path}: {e}; name a study with -d, or create one: {command('judge items import FORMAT FILE', study='NEW.db')}"
-            ) from e
-        if "malformed" in str(e) or "corrupt" in str(e):
-            raise StudyError(f"{path}: {e}; restore a copy of the study, or try SQLite's .recover") from e
-        raise
+        raise explain(e, path) from e

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.commands import command
+from judge.console import csv_cell
 from judge.errors import BadInput, UsageError
 from judge.store import splits
 from judge.suites.paper import Option, Paper, Part
@@ -145,7 +146,8 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
     for k, letter in enumerate(rest.letters):
         table[f"p_{letter}"] = some.probabilities[unsure, k].round(6)
     try:
-        table.to_csv(Path(study.option("ambiguous")), index=False)
+        # Ids and labels come from files. A spreadsheet would run =HYPERLINK(...) when the CSV is opened.
+        table.apply(lambda column: column.map(csv_cell)).to_csv(Path(study.option("ambiguous")), index=False)
     except OSError as e:
         raise BadInput(f"--ambiguous {study.option('ambiguous')}: {e.strerror}") from e
 

@@ -17,7 +17,8 @@ async def test_a_line_every_30_s_where_stderr_is_no_terminal(
     seen: list[Live] = []
     await run(db, Fake(), plan(), watch=seen.append)
     live = seen[-1]
-    now = [live.started]
+    # A whole number, because a sum of seconds would otherwise round to just below 30.
+    now = [float(round(live.started) + 1)]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     log = io.StringIO()
     show = progress.Progress(log)

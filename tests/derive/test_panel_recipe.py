@@ -107,7 +107,7 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
     two = [one, {"model": "scripted/first"}]
     cases: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
         ({"method": "majority", "members": [one]}, (), "panel.members"),
-        ({"method": "majority", "members": [one, one]}, (), "panel.members.1"),
+        ({"method": "majority", "members": [one, dict(one)]}, (), "panel.members.1"),
         ({"method": "loudest", "members": two}, (), "panel.method"),
         ({"method": "majority", "members": [one, {"model": "hash"}]}, (), "panel.members.1.model"),
         ({"method": "majority", "members": [one, {**one, "recipe": "gone.yaml"}]}, (), "gone.yaml"),

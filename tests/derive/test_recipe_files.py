@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import copy
+
 import pytest
 import yaml
 
@@ -72,7 +74,7 @@ NO_RECIPE: list[tuple[dict[str, Any], str]] = [
     ({"seed": "7"}, "seed"),
     ({"made": {"look": [1]}}, "made.look"),
     ({"examples": "abc"}, "examples"),
-    ({"examples": {"rule": "r", "shown": [EXAMPLE] * 101}}, "examples.shown"),
+    ({"examples": {"rule": "r", "shown": [copy.deepcopy(EXAMPLE) for _ in range(101)]}}, "examples.shown"),
     (calibration(bias=[1, 2]), "calibration.bias"),
     (calibration(bias={"support": float("inf"), "refute": 0.0, "neutral": 0.0}), "calibration.bias.support"),
     (calibration(temperature=0), "calibration.temperature"),

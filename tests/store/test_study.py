@@ -249,7 +249,7 @@ def test_a_study_that_may_only_be_read() -> None:
         folder.chmod(0o555)
         drop_rights()
         with (
-            pytest.raises(StudyError, match=r"study\.db: .*a study and its folder must be writable"),
+            pytest.raises(StudyError, match=r"study\.db: .*the file and its folder must be writable"),
             Store.open(path) as store,
         ):
             add(store, [Item("2", "d", claim="c")])
@@ -378,7 +378,7 @@ def test_a_damaged_study_is_said_in_one_line(
     db.write_bytes(data)
     done = judge(*words, code=1)
     assert len(done.err.strip().splitlines()) == 1
-    assert "malformed" in done.err and "restore a copy" in done.err
+    assert "malformed" in done.err and "restore a backup" in done.err
 
 
 def test_a_study_that_nobody_can_write_is_shown(

@@ -170,18 +170,22 @@ CONFORMAL = ("conformal", "--task", "stance", "--alpha", "0.5")
 
 @pytest.fixture
 def judged(judge: Judge, tmp_path: Path) -> str:
+    return _judge_a_data_set(judge, tmp_path, "s")
+
+
+def _judge_a_data_set(judge: Judge, tmp_path: Path, dataset: str) -> str:
     rows: list[dict[str, Any]] = []
     for n in range(8):
         gold = {"gold": {"stance": LABELS[n % 3]}} if n < 6 else {}
         rows.append({"id": str(n), "claim": f"c{n}", "passages": [{"id": "p", "text": f"t{n}", **gold}]})
-    items(judge, tmp_path, "s", rows)
-    labels = {f"s:{n}/p": LABELS[n % 3] for n in range(8)}
+    items(judge, tmp_path, dataset, rows)
+    labels = {f"{dataset}:{n}/p": LABELS[n % 3] for n in range(8)}
     run = give("stance", labels)
     masses: dict[str, Mapping[str, float]] = {}
     for n in range(8):
         top = {label: 0.8 if label == LABELS[n % 3] else 0.1 for label in LABELS}
         unsure = {"support": 0.5, "refute": 0.4, "neutral": 0.1}
-        masses[f"s:{n}/p"] = {**(top if n != 7 else unsure), "unassigned": 0.0}
+        masses[f"{dataset}:{n}/p"] = {**(top if n != 7 else unsure), "unassigned": 0.0}
     distributed(run, masses)
     return run
 
@@ -205,6 +209,13 @@ def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
     assert [(r["unit_id"], r["label"], r["set"], r["p_support"]) for r in rows] == [
         ("s:7/p", "refute", "", "0.5")
     ]
+
+
+def test_a_formula_in_a_name_is_not_run_by_a_spreadsheet(judge: Judge, tmp_path: Path) -> None:
+    _judge_a_data_set(judge, tmp_path, "=1+1")
+    score(judge, *CONFORMAL, "--ambiguous", "a.csv")
+    with Path("a.csv").open() as file:
+        assert [row["unit_id"] for row in csv.DictReader(file)] == ["'=1+1:7/p"]
 
 
 def test_a_threshold_for_each_label(judge: Judge, judged: str) -> None:
