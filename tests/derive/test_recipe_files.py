@@ -1,9 +1,8 @@
 """Recipe files that somebody else wrote: what is not just as a recipe is refused in one line, before anything is asked."""
 
+import copy
 from pathlib import Path
 from typing import Any
-
-import copy
 
 import pytest
 import yaml
