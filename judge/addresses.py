@@ -6,9 +6,11 @@ connected to.
 """
 
 import ipaddress
+import os
 import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 from judge.errors import UsageError
 
@@ -80,6 +82,32 @@ def server(base_url: str) -> ServerAddress:
         login=unquote(parts.username) if parts.username is not None else None,
         password=unquote(parts.password) if parts.password is not None else None,
     )
+
+
+def find_proxy(address: ServerAddress) -> str | None:
+    """Return the proxy that the environment names for this server, or None if it names none.
+
+    The result is also None for a server on this machine. Raises UsageError for a proxy that is not supported: a
+    call that ignored it would leave the network by another way than the user chose.
+    """
+    if address.is_loopback or proxy_bypass(address.host):
+        return None
+    proxies, scheme = getproxies(), address.url.partition(":")[0]
+    kind = next((kind for kind in (scheme, "all") if proxies.get(kind)), None)
+    if kind is None:
+        return None
+    proxy = proxies[kind]
+    if not proxy.lower().startswith(("http://", "https://")):
+        name = next(
+            (n for n in (f"{kind}_proxy", f"{kind}_PROXY".upper()) if os.environ.get(n)), f"{kind}_proxy"
+        )
+        # The value may contain a password, so only its scheme is shown.
+        form = f"{proxy.partition('://')[0]}://" if "://" in proxy else "a value without http://"
+        raise UsageError(
+            f"{name}: {form} is not supported, and no call was sent; use a proxy of the form http://HOST:PORT, or add "
+            f"{address.host} to NO_PROXY"
+        )
+    return proxy
 
 
 def no_proxy(address: ServerAddress) -> dict[str, None] | None:

@@ -6,6 +6,7 @@ AdjudgeError                    exit 1
 │   └── WriteFailed             exit 1   a commit did not reach the disk
 ├── UsageError                  exit 2   the command names something that does not exist
 │   ├── NothingToScore          exit 2   the study has no data for this score
+│   ├── OtherModel              exit 2   a reply comes from another model than the run's first one
 │   └── TaskError               exit 2   a task file that cannot be loaded
 ├── MissingExtra                exit 1   an optional package is not installed
 ├── LimitReached                exit 4   a limit is too low for the start-up probes
@@ -83,6 +84,10 @@ class NothingToScore(UsageError):
     """The study has no data for this score, such as pairs or answers."""
 
 
+class OtherModel(UsageError):
+    """A reply comes from a model other than the one that gave the run's first reply."""
+
+
 class TaskError(UsageError):
     """A task file cannot be used. The message names the file and the field."""
 
@@ -113,14 +118,17 @@ class Unreachable(ProviderError):
     """No connection, a reset, or a time-out.
 
     `sent` is True if the server may have received the request, and False if no connection was made.
-    `timed_out` is True if a connection was made but no answer came in time.
+    `timed_out` is True if a connection was made but no answer came in time. `stale` is True if the server had
+    closed an idle connection that was reused, so that a retry on a new connection is likely to succeed.
     """
 
     retryable = True
 
-    def __init__(self, message: str, sent: bool = True, *, timed_out: bool = False) -> None:
+    def __init__(
+        self, message: str, sent: bool = True, *, timed_out: bool = False, stale: bool = False
+    ) -> None:
         super().__init__(message)
-        self.sent, self.timed_out = sent, timed_out
+        self.sent, self.timed_out, self.stale = sent, timed_out, stale
 
 
 class RateLimited(ProviderError):
@@ -137,13 +145,21 @@ class ServerFault(ProviderError):
     """The server failed (5xx), or its answer does not have the vendor's format.
 
     `retry_after` is in seconds, or None if the server did not send it. `overloaded` is True for status 503.
+    `answered` is True if the server reported success, but its answer is malformed. Waiting does not mend that.
     """
 
     retryable = True
 
-    def __init__(self, message: str, retry_after: float | None = None, *, overloaded: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        overloaded: bool = False,
+        answered: bool = False,
+    ) -> None:
         super().__init__(message)
-        self.retry_after, self.overloaded = retry_after, overloaded
+        self.retry_after, self.overloaded, self.answered = retry_after, overloaded, answered
 
 
 class Rejected(ProviderError):

@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from judge.parse import Parsed, after_reasoning
+from judge.parse import Parsed
 from judge.prompts.load import Task
 from judge.prompts.spec import LABEL, TEXT, WORDS
-from judge.types import Answered, Reply, Status
+from judge.types import Answered, Status
 
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|no|cannot|without|neither|nor|(?:fail(?:s|ed)?|unable) to)|n['’]t)\s{1,3}(?:\w{1,15}\s{1,3})?$",
@@ -33,17 +33,11 @@ right" is an answer.
 """
 
 
-def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
-    """Parse the reply to a raw task. `labels` contains the labels that the unit can have.
+def parse_free_text(task: Task, text: str, labels: Sequence[str]) -> Parsed:
+    """Read the text of a complete reply to a raw task. `labels` contains the labels that the unit can have.
 
     A reply with two different labels, with a negated label, or without a label is not an answer.
     """
-    if reply.stop == "refusal":
-        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
-    text = after_reasoning(reply.text)
-    # The missing part could have named another label.
-    if text is None or reply.stop == "length":
-        return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
     question, answer = task.spec.questions[0], task.spec.answer
     if not question.labels:
         return _free(question.field, text.strip(), answer)

@@ -1,24 +1,26 @@
-"""Parse a model's reply into labels. Anything other than one clear verdict is left unscored.
+"""Read the text of a complete reply as labels. Anything other than one clear verdict is left unscored.
 
-Nothing is guessed. A label outside the set, two different verdicts, a missing JSON object and a truncated
-reply each get a status and a reason, and never a default label.
+Nothing is guessed. A label outside the set, two different verdicts and a missing JSON object each get a status
+and a reason, and never a default label. `judge.accept` decides which replies are complete, and calls these
+functions with their text.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
-from judge.types import Answered, Json, LabelDistribution, Reply, Status
+from judge.types import Answered, Json, Status
 
 _AROUND = " \t\r\n\"'`*_()[]{}<>"
 # These are stripped only after the label: a mark before it may negate it, as in !support.
 _AFTER = _AROUND + ".:;,!"
 
+_MOST_OPENINGS = 1000
+"""The maximum number of opening braces in a reply that begin no JSON object. Each of them takes a pass over the text."""
 _THINK = re.compile(r"\s*<think>")
-_CUT_REASONING = "the reply was cut off during the reasoning, before the answer: use --retry truncated with a larger --max-output-tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +49,13 @@ def after_reasoning(text: str) -> str | None:
     return None if opened else text
 
 
-def parse_json(task: Task, reply: Reply) -> Parsed:
-    """Parse a JSON reply, which may be alone, in a code block, or after prose."""
-    if reply.stop == "refusal":
-        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
-    text = after_reasoning(reply.text)
-    if text is None or (reply.stop == "length" and not text.strip()):
-        return Parsed(Status.TRUNCATED, reason=_CUT_REASONING)
+def parse_json(task: Task, text: str) -> Parsed:
+    """Read a JSON answer, which may be alone, in a code block, or after prose."""
     questions = {q.field for q in task.spec.questions}
-    objects = [o for o in _objects(text) if questions & o.keys()]
+    try:
+        objects = [o for o in _objects(text) if questions & o.keys()]
+    except ValueError as error:
+        return Parsed(Status.UNPARSED, reason=str(error))
     verdicts: list[dict[str, str]] = []
     problems: list[str] = []
     for candidate in objects:
@@ -68,18 +68,16 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
         for verdict in (values, *inner):
             if verdict not in verdicts:
                 verdicts.append(verdict)
-    if reply.stop == "length":
-        return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
     if problems:
         return Parsed(Status.UNPARSED, reason=problems[0])
     # Some models answer twice, or think aloud in JSON. Choosing one of the answers would be a guess.
     if len(verdicts) > 1:
         return Parsed(Status.UNPARSED, reason=f"{len(verdicts)} different verdicts in one reply")
     if not verdicts:
-        bare = _bare(task, text)
+        bare, _ = _find_one(text, lambda part: _bare(task, part))
         if bare is None:
             return Parsed(Status.UNPARSED, reason="no JSON object with the requested fields")
-        verdicts = [bare]
+        verdicts = [{task.spec.questions[0].field: bare}]
     rationale = next((o["rationale"] for o in objects if isinstance(o.get("rationale"), str)), None)
     labels = tuple(Answered(f, v, rationale=rationale) for f, v in verdicts[0].items())
     return Parsed(Status.OK, labels)
@@ -101,8 +99,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _objects(text: str) -> list[_Object]:
-    """Return every outermost JSON object in the text."""
-    objects, at = [], 0
+    """Return every outermost JSON object in the text. Raises ValueError if the text has too many braces."""
+    objects, at, failed = [], 0, 0
     while (at := text.find("{", at)) >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
@@ -110,6 +108,9 @@ def _objects(text: str) -> list[_Object]:
             # The text is nested deeper than any answer, so its inner objects are ignored too.
             break
         except ValueError:
+            failed += 1
+            if failed > _MOST_OPENINGS:
+                raise ValueError(f"more than {_MOST_OPENINGS:,} braces begin no JSON object") from None
             at += 1
             continue
         objects.append(value)
@@ -176,46 +177,49 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
     return "", f"the value of '{question.field}' is not one of the labels: {raw!r:.80}"
 
 
-def _bare(task: Task, text: str) -> dict[str, str] | None:
-    """Parse a reply that consists only of a label, for models that cannot write JSON."""
+def _find_one(text: str, read: Callable[[str], str | None]) -> tuple[str | None, bool]:
+    """Return the label that the text gives, and whether the text gives it only once.
+
+    Some models repeat their answer on several lines. The label is None if a line gives another label or none.
+    """
+    if (whole := read(text)) is not None:
+        return whole, True
+    labels = {read(line) for line in text.splitlines() if line.strip(_AFTER)}
+    return (next(iter(labels)) if len(labels) == 1 else None), False
+
+
+def _bare(task: Task, text: str) -> str | None:
+    """Return the label if a text consists only of a label, for models that cannot write JSON."""
     if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
         return None
     question = task.spec.questions[0]
     answer = re.sub(rf"^\s*(answer|{re.escape(question.field)})\s*[:=]", "", text, flags=re.IGNORECASE)
     value, problem = read_value(question, answer.lstrip(_AROUND).rstrip(_AFTER))
-    return None if problem else {question.field: value}
+    return None if problem else value
 
 
-def parse_choice(
-    task: Task,
-    reply: Reply,
-    labels: Sequence[str],
-    codes: str,
-    distribution: LabelDistribution | None = None,
-    no_distribution: str | None = None,
-) -> Parsed:
-    """Parse a one-character answer, or the label itself if there are no codes.
+def parse_choice(task: Task, text: str, labels: Sequence[str], codes: str) -> Parsed:
+    """Read a one-character answer, or the label itself if there are no codes.
 
-    If there is a distribution, the verdict is its most probable label. Unlike the sampled token, this label
-    does not depend on the seed. Without a distribution, the reason `no_distribution` is stored with the
-    label.
+    The text may repeat the same answer on several lines, but it must not contain anything else.
     """
     field = task.spec.questions[0].field
-    if reply.stop == "refusal":
-        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
-    if distribution is not None:
-        return Parsed(Status.OK, (Answered(field, distribution.argmax(), distribution),))
-    answer = after_reasoning(reply.text)
-    if answer is None or (reply.stop == "length" and not answer.strip()):
-        return Parsed(Status.TRUNCATED, reason=_CUT_REASONING)
-    text = answer.lstrip(_AROUND).rstrip(_AFTER)
-    if len(text) == 1 and text in codes:
-        return Parsed(Status.OK, (Answered(field, labels[codes.index(text)]),), no_distribution)
-    bare = _bare(task, answer)
-    if bare is not None:
-        return Parsed(Status.OK, (Answered(field, bare[field]),), no_distribution)
+    answer, is_alone = _find_one(text, lambda part: _read_one(task, part, labels, codes))
+    if answer is not None:
+        why_none = None if is_alone else "the answer is repeated, so it has no probabilities"
+        return Parsed(Status.OK, (Answered(field, answer),), why_none)
     wanted = f"letters {', '.join(codes)}" if codes else f"labels {', '.join(labels)}"
-    return Parsed(Status.UNPARSED, reason=f"the reply is not one of the {wanted}: {reply.text!r:.80}")
+    return Parsed(Status.UNPARSED, reason=f"the reply is not one of the {wanted}: {text!r:.80}")
+
+
+def _read_one(task: Task, text: str, labels: Sequence[str], codes: str) -> str | None:
+    """Return the label whose code or name is the whole text, or None if there is none."""
+    code = text.lstrip(_AROUND).rstrip(_AFTER)
+    if len(code) == 1 and code in codes:
+        return labels[codes.index(code)]
+    label = _bare(task, text)
+    # A unit may offer only some of the task's labels.
+    return label if label in labels else None
 
 
 def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from judge.accept import accept
 from judge.free_text import parse_free_text
+from judge.parse import Parsed
 from judge.prompts import Task, parse_task
 from judge.types import Reply, Status
 from tests.prompts.helpers import STANCE, text
@@ -18,8 +20,12 @@ def task(labels: list[str], answer: str = "words") -> Task:
     return parse_task(text(front, "<!-- unit -->\n{{ claim }} {{ passage }}"), "mine.v1.md")
 
 
-def found(labels: list[str], reply: str, answer: str = "words", stop: str = "end") -> str | None:
-    parsed = parse_free_text(task(labels, answer), Reply(reply, stop), labels)
+def read(loaded: Task, reply: Reply, labels: list[str]) -> Parsed:
+    return accept(reply, lambda answer: parse_free_text(loaded, answer, labels))
+
+
+def found(labels: list[str], reply: str, answer: str = "words", stop: str = "stop") -> str | None:
+    parsed = read(task(labels, answer), Reply(reply, stop), labels)
     assert (parsed.status is Status.OK) == bool(parsed.labels) and (parsed.labels or parsed.reason)
     return parsed.labels[0].value if parsed.labels else None
 
@@ -104,13 +110,13 @@ def test_free_answers(reply: str, answer: str, said: str | None) -> None:
 
 
 def test_what_was_cut_off_or_refused_has_its_own_status() -> None:
-    assert parse_free_text(task(TRUTH), Reply("true", "length"), TRUTH).status is Status.TRUNCATED
-    assert parse_free_text(task(TRUTH), Reply("No.", "refusal"), TRUTH).status is Status.REFUSED
-    assert parse_free_text(task(TRUTH), Reply("<think>true"), TRUTH).status is Status.TRUNCATED
+    assert read(task(TRUTH), Reply("true", "length"), TRUTH).status is Status.TRUNCATED
+    assert read(task(TRUTH), Reply("No.", "refusal"), TRUTH).status is Status.REFUSED
+    assert read(task(TRUTH), Reply("<think>true"), TRUTH).status is Status.TRUNCATED
 
 
 def test_only_the_labels_that_a_unit_has_are_found() -> None:
-    assert parse_free_text(task(LETTERS), Reply("E"), ["A", "B"]).status is Status.UNPARSED
+    assert read(task(LETTERS), Reply("E"), ["A", "B"]).status is Status.UNPARSED
 
 
 @pytest.mark.parametrize("answer", ["words", "The final answer is: {label}"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.accept import accept
 from judge.parse import derive, parse_choice, parse_json
 from judge.prompts import load_task
 from judge.types import Answered, LabelDistribution, Reply, Status
@@ -21,7 +22,7 @@ BOTH = task({**STANCE, "questions": [STANCE["questions"][0], {"field": "score", 
 
 
 def read(loaded: Any, text: str, stop: str = "stop") -> tuple[Status, dict[str, str], str]:
-    parsed = parse_json(loaded, Reply(text, stop=stop))
+    parsed = accept(Reply(text, stop=stop), lambda answer: parse_json(loaded, answer))
     assert (parsed.status is Status.OK) == bool(parsed.labels), "labels exactly when ok"
     return parsed.status, {a.field: a.value for a in parsed.labels}, parsed.reason or ""
 
@@ -155,9 +156,9 @@ def test_several_questions_need_all_answers() -> None:
 
 
 def test_the_rationale_is_kept() -> None:
-    parsed = parse_json(task({**STANCE, "rationale": "before"}), Reply('{"rationale": "R.", "stance": "no"}'))
+    parsed = parse_json(task({**STANCE, "rationale": "before"}), '{"rationale": "R.", "stance": "no"}')
     assert [(a.field, a.value, a.rationale) for a in parsed.labels] == [("stance", "no", "R.")]
-    odd = parse_json(task({**STANCE, "rationale": "before"}), Reply('{"rationale": 7, "stance": "no"}'))
+    odd = parse_json(task({**STANCE, "rationale": "before"}), '{"rationale": 7, "stance": "no"}')
     assert odd.labels[0].rationale is None
 
 
@@ -214,7 +215,11 @@ LABELS, CODES = ["support", "refute", "neutral"], "ABC"
 
 def code(text: str, stop: str = "stop", masses: dict[str, float] | None = None) -> tuple[Status, str | None]:
     spread = None if masses is None else LabelDistribution(masses, 0.0)
-    parsed = parse_choice(STANCE_TASK, Reply(text, stop=stop), LABELS, CODES, spread)
+    parsed = accept(
+        Reply(text, stop=stop),
+        lambda answer: parse_choice(STANCE_TASK, answer, LABELS, CODES),
+        lambda label: (spread, None),
+    )
     return parsed.status, parsed.labels[0].value if parsed.labels else None
 
 
@@ -233,7 +238,7 @@ def test_what_is_no_letter_is_not_parsed(text: str) -> None:
 
 
 def test_the_letters_follow_the_order_shown() -> None:
-    parsed = parse_choice(STANCE_TASK, Reply("A"), LABELS[::-1], CODES)
+    parsed = parse_choice(STANCE_TASK, "A", LABELS[::-1], CODES)
     assert parsed.labels[0].value == "neutral"
 
 
@@ -248,7 +253,11 @@ def test_a_tie_goes_to_the_first_label_of_the_task() -> None:
 
 
 def test_the_reason_for_a_missing_distribution_stays_beside_the_label() -> None:
-    parsed = parse_choice(STANCE_TASK, Reply("A"), LABELS, CODES, None, "6 % on no label")
+    parsed = accept(
+        Reply("A"),
+        lambda answer: parse_choice(STANCE_TASK, answer, LABELS, CODES),
+        lambda label: (None, "6 % on no label"),
+    )
     assert (parsed.status, parsed.reason) == (Status.OK, "6 % on no label")
 
 

@@ -15,9 +15,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.request import getproxies
 
-from judge.addresses import no_proxy, server
+from judge.addresses import find_proxy, no_proxy, server
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable
 from judge.providers import http
 from judge.types import Json
@@ -80,6 +79,8 @@ class BatchService(ABC):
         import httpx2
 
         self.at = server(base_url)
+        # The client reads the proxy from the environment by itself, and ignores one that it does not support.
+        proxy = find_proxy(self.at)
         self.key = http.key_from(self.variable) if sends_key else ""
         is_vendor = self.at.url == self.own_url
         if is_vendor and not self.key:
@@ -88,7 +89,7 @@ class BatchService(ABC):
         self._sdk, self._error, self._transport = sdk, error, httpx2
         # Loading all certificates takes longer than a call to a local server over plain HTTP, which needs
         # none. A proxy may need them.
-        plain = self.at.url.startswith("http:") and not getproxies()
+        plain = self.at.url.startswith("http:") and proxy is None
         self._client = client(
             api_key=self.key or http.NO_KEY,
             base_url=self.at.url,

@@ -133,13 +133,6 @@ def _read_openai(row: dict[str, Json], secrets: Sequence[str]) -> ResultLine | t
     return status, error if status != 200 and not body and error else body
 
 
-_STATUSES = {
-    "invalid_request_error": 400, "authentication_error": 401, "permission_error": 403, "not_found_error": 404,
-    "request_too_large": 413, "rate_limit_error": 429, "billing_error": 403, "timeout_error": 408,
-    "overloaded_error": 529,
-}  # fmt: skip
-
-
 def _read_anthropic(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
     result = row["result"]
     kind = result["type"]
@@ -148,7 +141,7 @@ def _read_anthropic(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
     if kind == "errored":
         error = result["error"]
         inner = error.get("error") if isinstance(error.get("error"), dict) else error
-        return _STATUSES.get(str(inner.get("type")), 500), {"error": inner}
+        return http.status_of(http.Complaint(0, "", str(inner.get("type")))) or 500, {"error": inner}
     if kind in _NOT_ASKED:
         return ResultLine(row["custom_id"], reason=str(kind), unasked=True)
     raise ValueError("the result type is unknown")

@@ -6,7 +6,6 @@ causes only its own unit to fail.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,19 +18,17 @@ from judge.jobs import lines
 from judge.jobs.lines import ResultLine
 from judge.jobs.offline import reader_of
 from judge.parse import Parsed
-from judge.prompts.render import Mode
 from judge.providers import anthropic, base, http, openai
 from judge.runner.budget import Reserve, Spent
 from judge.runner.calls import Attempt
 from judge.runner.entries import CallFacts, Entries
 from judge.runner.prices import Price, find
-from judge.runner.requests import Asker, Sampling
+from judge.runner.stored import asker_of
 from judge.store import inputs, jobs, runs
-from judge.store.export import find_named_run, read_stored_task
 from judge.store.jobs import Job, JobRequest
 from judge.store.judgements import Entry, RequestRecord, add_judgements
 from judge.store.study import Store
-from judge.types import Json, Reply, Request, Status, Usage
+from judge.types import Json, Request, Status, Usage
 
 AT_ONCE = 500
 """Number of result lines per commit."""
@@ -140,7 +137,7 @@ class _Reading:
     def __init__(self, store: Store, job: Job) -> None:
         self.store, self.job, self.tally = store, job, JobTally()
         self.provider = reader_of(base.get(job.model, base.Settings(base_url=job.base_url)))
-        self.asker = asker_of(store, job)
+        self.asker = asker_of(store, job.run_id, job.max_output_tokens)
         mask = self.asker.options.get("mask")
         if isinstance(self.provider, base.Masks):
             self.provider.set_mask(mask)
@@ -219,7 +216,7 @@ class _Reading:
         request. Units with a newer attempt are skipped.
         """
         reply = line.reply
-        parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
+        parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.accept(reply)
         attempt = Attempt(record, parsed, reply)
         entries = Entries(self.asker.task, self.job.run_id, tally.derived)
         self._count(line, requests, tally)
@@ -253,34 +250,6 @@ class _Reading:
             0, most, min(most, self.job.max_output_tokens), sum(r.most_cost or 0.0 for r in requests)
         )
         tally.spent.charge(usage, self.price, *reserve.get_upper_bound(usage, self.price))
-
-
-class _Facts(base.BaseProvider):
-    """A provider that only has the stored options of a run. It cannot be called."""
-
-    def __init__(self, options: Mapping[str, Json]) -> None:
-        self._options = options
-
-    async def complete(self, request: Request) -> Reply:
-        raise AssertionError("a stored run has no connection")
-
-    def describe(self) -> Mapping[str, Json]:
-        return {name: self._options[name] for name in ("options", "content") if name in self._options}
-
-
-def asker_of(store: Store, job: Job) -> Asker:
-    """Return an `Asker` with the settings of the job's run, which parses the replies."""
-    stored_run = find_named_run(store, job.run_id)
-    options = json.loads(stored_run["options"])
-    task = read_stored_task(store, stored_run["task"]).thinking(options.get("rationale"))
-    sampling = Sampling(
-        temperature=options.get("temperature"),
-        seed=options.get("seed"),
-        max_output_tokens=job.max_output_tokens,
-        label_order=options.get("label_order", "declared"),
-    )
-    mode, mask = Mode(options["mode"]), options.get("mask")
-    return Asker(task, stored_run["model"], _Facts(options), sampling, mode, mask=mask)
 
 
 def price_of(job: Job) -> Price | None:

@@ -5,20 +5,14 @@ truncated later, it is downloaded again, so that its missing lines do not count 
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from judge.errors import ServerFault
 from judge.files import file_sha, whole_file
 from judge.jobs.lines import raw_lines
+from judge.providers.keys import mask_key
 from judge.types import Json
-
-SHORTEST_KEY = 8
-"""Minimum length of a key that is removed. Shorter keys are placeholders (EMPTY, none, ollama), which are
-also ordinary words in answers.
-"""
-_MOST_BACKSLASHES = 7
 
 
 def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | None = None) -> None:
@@ -41,38 +35,6 @@ def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | Non
             raise ServerFault(
                 f"{who}: only {n_bytes:,} of {size:,} bytes of {path.name} arrived; fetch this file again"
             )
-
-
-def mask_key(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
-    """Replace the key with `[key]`, however JSON escapes it, and even if it is split between two parts."""
-    if len(key) < SHORTEST_KEY:
-        yield from parts
-        return
-    written = re.compile(b"".join(_spellings(c) for c in key))
-    # Most parts do not contain the key. A substring search shows that faster than the pattern.
-    run = max(re.findall("[A-Za-z0-9]+", key), key=len, default="").encode()
-    signs = (run, *(code % run[0] for code in (b"u00%02x", b"u00%02X") if run))
-    # The longest spelling of the key, so that a key which continues in the next part is not yielded too
-    # early.
-    longest = len(key) * (_MOST_BACKSLASHES + 5)
-    buffer = b""
-    for part in parts:
-        buffer += part
-        if any(sign in buffer for sign in signs):
-            buffer = written.sub(b"[key]", buffer)
-        yield buffer[: max(0, len(buffer) - longest)]
-        buffer = buffer[-longest:]
-    yield buffer
-
-
-def _spellings(character: str) -> bytes:
-    """Return a pattern that matches a character in JSON text, whether or not the character is escaped.
-
-    The pattern also matches if the JSON text is itself encoded in a JSON string.
-    """
-    plain, number = re.escape(character).encode(), ord(character)
-    slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES
-    return rb"%s(?:%s|(?<=\\)u00(?i:%02x))" % (slashes, plain, number)
 
 
 def answers_in(vendor: str, path: Path) -> int:

@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from judge.errors import KeyProblem, ProviderError, ServerFault, UsageError
+from judge.accept import classify_finish
+from judge.errors import KeyProblem, ProviderError, UsageError
 from judge.providers import bill, http, waits
 from judge.providers.base import Needs, Settings
 from judge.providers.options import merge
@@ -133,12 +134,10 @@ class Provider(Vendor):
         }
 
     def _parse_answer(self, wire: http.Connection, answer: http.HttpAnswer) -> Reply:
-        body = http.decode_json(answer.body)
         try:
-            return reply(body, answer.headers)
+            return reply(http.decode_json(answer.body), answer.headers)
         except ValueError as e:
-            detail = "" if body is None else f": {wire.complaint(answer).message}"
-            raise ServerFault(f"{self._who}: the response {e}{detail}") from e
+            raise self._fault_in(wire, answer, e) from e
 
     def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
         # Missing credit is a problem with the account, not with this request, so the run must stop instead of failing
@@ -158,7 +157,6 @@ class Provider(Vendor):
 
 PATH = "/v1/messages"
 LEAST_THINKING = 1024
-_STOPS = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
 _LIMITED = ("requests", "tokens")
 _RATE = [f"anthropic-ratelimit-{of}-{part}" for of in _LIMITED for part in ("remaining", "reset")]
 _RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
@@ -215,7 +213,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         raise ValueError("has no content") from e
     return Reply(
         text=text,
-        stop=_STOPS.get(str(reason), "stop"),
+        stop=classify_finish(reason),
         usage=usage,
         resolved_model=http.text_of(body.get("model")) or None,
         rate=rate(headers),

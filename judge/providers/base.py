@@ -259,7 +259,7 @@ def vendors() -> list[str]:
     package = importlib.import_module("judge.providers")
     # All other modules are vendors. A new vendor must also be added to `BUILT_IN` in judge/permissions.py.
     shared = {
-            "base", "bill", "chat", "conformance", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
+            "base", "bill", "chat", "conformance", "connections", "features", "http", "keys", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in names)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as json_string
 from typing import Any
 
+from judge.accept import COMPLETE, CUT, REFUSED, classify_finish
 from judge.providers import bill, http, masks, waits
 from judge.providers.options import merge
 from judge.providers.tokens import token_choices
@@ -24,7 +25,6 @@ CODE_TOKENS = 16
 FORMATS = {"json_schema": "json_object", "json_object": "plain"}
 LIMITS = ("max_completion_tokens", "max_tokens")
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
-_STOPS = {"content_filter": "refusal", "length": "length"}
 _LIMITED = ("requests", "tokens")
 _RATE = [f"x-ratelimit-{part}-{of}" for of in _LIMITED for part in ("remaining", "reset")]
 _RATE += [f"x-ratelimit-limit-{of}" for of in _LIMITED]
@@ -185,13 +185,17 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
     """
     if body is None:
         raise ValueError("is not JSON")
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if isinstance(choices, list) and len(choices) > 1:
+        # One was requested, and nothing shows which of them is the answer.
+        raise ValueError(f"has {len(choices)} choices")
     try:
         choice = body["choices"][0]
         message = choice["message"]
         content, refusal = message.get("content"), message.get("refusal")
         finish = choice.get("finish_reason")
         # OpenRouter reports a failure of the model in a response with status 200.
-        if finish == "error" or (choice.get("error") and not content):
+        if finish == "error" or choice.get("error") or body.get("error"):
             raise KeyError("an error instead of an answer")
         # If the model reasons first, the first tokens belong to the reasoning and not to the answer.
         reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
@@ -203,12 +207,16 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         raise ValueError("has no choices") from e
     text = http.text_of(refusal or content)
     masked = masks.find_choice(mask, text, tokens, request.choices) if mask and tokens else None
+    stop = classify_finish(finish)
+    if mask and masked is not None and masks.longest(mask) == 1 and stop == CUT:
+        # The mask allows exactly one token, so the limit of one token cut nothing off.
+        stop = COMPLETE
     if masked is not None:
         text, position = masked
         tokens = [position]
     return Reply(
         text=text,
-        stop="refusal" if refusal else _STOPS.get(str(finish), "stop"),
+        stop=REFUSED if refusal else stop,
         usage=usage,
         resolved_model=http.text_of(body.get("model")) or None,
         tokens=tokens,
@@ -218,49 +226,16 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
     )
 
 
-def from_events(body: bytes) -> Json:
-    """Convert a streamed response to the form of a response that was not streamed.
-
-    Return None if the body is not a stream.
-
-    Some gateways stream even if streaming was not requested. In a stream, the usage is in the last event,
-    which has no choices.
-    """
-    lines = body.decode("utf-8", "replace").splitlines()
-    events = [http.decode_json(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
-    events = [event for event in events if isinstance(event, dict)]
-    if not events:
-        return None
-    choices = [c for event in events for c in event.get("choices") or () if isinstance(c, dict)]
-    deltas = [c["delta"] for c in choices if isinstance(c.get("delta"), dict)]
-    logprobs = [c["logprobs"] for c in choices if isinstance(c.get("logprobs"), dict)]
-    message = {
-        name: "".join(str(delta[name]) for delta in deltas if delta.get(name)) or None
-        for name in ("content", "refusal", "reasoning", "reasoning_content")
-    }
-    last = {
-        "message": message,
-        "finish_reason": next(
-            (c["finish_reason"] for c in reversed(choices) if c.get("finish_reason")), None
-        ),
-        "logprobs": {"content": [token for part in logprobs for token in part.get("content") or ()]}
-        if logprobs
-        else None,
-    }
-    usage = next((event["usage"] for event in reversed(events) if event.get("usage")), None)
-    return {**events[0], "choices": [last] if choices else [], "usage": usage}
-
-
 def reply_from_error(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
     """Return a reply if the server reports a refusal or a truncated answer as an error.
 
     Return None for all other errors.
     """
     if complaint.status == 400 and complaint.code in _FILTERED:
-        return Reply(complaint.message, "refusal", rate=rate(headers))
+        return Reply(complaint.message, REFUSED, rate=rate(headers))
     # OpenAI returns this error if a reasoning model reaches the token limit before its answer begins.
     if complaint.status == 400 and "output limit was reached" in complaint.message:
-        return Reply("", "length", rate=rate(headers))
+        return Reply("", CUT, rate=rate(headers))
     return None
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import TracebackType
 
 import aiohttp
@@ -25,6 +28,11 @@ The call then gets another AWAKE_SECONDS to finish.
 """
 
 
+is_new: ContextVar[bool] = ContextVar("is_new")
+"""Whether the current call has opened a connection, instead of reusing an idle one."""
+_KEEP_ALIVE = re.compile(r"\btimeout=(\d{1,6})\b", re.IGNORECASE)
+
+
 class SpacedConnector(aiohttp.TCPConnector):
     """A connection pool that opens a new connection at most every `CONNECTION_GAP_SECONDS`."""
 
@@ -33,9 +41,24 @@ class SpacedConnector(aiohttp.TCPConnector):
         super().__init__(limit=0)
         self._next_at = 0.0
 
+    def limit_idle(self, keep_alive: str) -> None:
+        """Close idle connections before the server does, according to its header `Keep-Alive: timeout=SECONDS`."""
+        announced = _KEEP_ALIVE.search(keep_alive)
+        if announced is not None:
+            # Half of the time, because a request may already be under way when the server closes the connection.
+            self._keepalive_timeout = min(self._keepalive_timeout or math.inf, float(announced[1]) / 2)
+
+    def close_idle(self) -> None:
+        """Close all idle connections. If the server has closed one of them, it has probably closed the others too."""
+        for idle in self._conns.values():
+            for handler, _ in idle:
+                handler.close()
+        self._conns.clear()
+
     async def _create_connection(
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> ResponseHandler:
+        is_new.set(True)
         now = asyncio.get_running_loop().time()
         at = max(now, self._next_at)
         self._next_at = at + CONNECTION_GAP_SECONDS

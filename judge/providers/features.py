@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from judge.accept import CUT
 from judge.providers import chat, http, masks
 from judge.types import Message, Reply, Request
 
@@ -100,7 +101,7 @@ def output(answers: Answers) -> str:
     """Return the strictest response format that produced JSON. A truncated reply also counts as JSON."""
     for name in chat.FORMATS:
         reply = answers.get(name)
-        if reply and (reply.stop == "length" or isinstance(http.decode_json(reply.text), dict)):
+        if reply and (reply.stop == CUT or isinstance(http.decode_json(reply.text), dict)):
             return name
     return "plain"
 

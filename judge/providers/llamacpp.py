@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from judge.accept import COMPLETE, classify_finish
 from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
 from judge.providers.base import Needs, Settings, cores, find_in_package
 from judge.providers.tokens import match_label, with_masses
@@ -153,17 +154,18 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
     tokens = None
     if request.choices:
         positions = (choice.get("logprobs") or {}).get("content") or []
-        tokens = [with_masses(p["token"], _alternatives(p)) for p in positions[:1]]
-        if tokens and tokens[0].alternatives:
+        masses = _alternatives(positions[0]) if positions else []
+        if masses:
             # The token sampled at temperature 1 is a by-product of reading the probabilities. The answer is the most
             # probable code.
-            text = max(tokens[0].alternatives, key=lambda a: a[1])[0]
-            text = match_label(text, request.words or ()) or text
-    # A one-letter answer always ends at its token limit, which does not mean that it was truncated.
-    cut = choice.get("finish_reason") == "length" and not request.choices
+            best = max(masses, key=lambda mass: mass[1])[0]
+            tokens = [with_masses(best, masses)]
+            text = match_label(best, request.words or ()) or best
+    # The mask allows exactly one token, so the limit of one token cuts nothing off.
+    stop = COMPLETE if request.choices else classify_finish(choice.get("finish_reason"))
     return Reply(
         text=text,
-        stop="length" if cut else "stop",
+        stop=stop,
         usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), details.get("cached_tokens")),
         resolved_model=model,
         tokens=tokens,

@@ -238,19 +238,10 @@ class Provider(Vendor):
     def _parse_answer(
         self, wire: http.Connection, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
     ) -> Reply:
-        body = http.decode_json(answer.body)
-        if body is None:
-            body = chat.from_events(answer.body)
         try:
-            return chat.reply(body, request, answer.headers, next(iter(sent), None))
+            return chat.reply(http.decode_json(answer.body), request, answer.headers, next(iter(sent), None))
         except ValueError as e:
-            said = wire.complaint(answer)
-            if said.code.isdigit() and 400 <= int(said.code) < 600:
-                # Some gateways forward an error with status 200.
-                status = int(said.code)
-                raise self._error(replace(answer, status=status), replace(said, status=status)) from e
-            detail = "" if body is None else f": {said.message}"
-            raise ServerFault(f"{self._who}: the response {e}{detail}") from e
+            raise self._fault_in(wire, answer, e) from e
 
     def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
         # This is not a rate limit: every further call would be refused, however long it waits.
@@ -392,7 +383,7 @@ class Provider(Vendor):
             self.mask = mask
             self._dialect = replace(self._dialect, masks=(mask,) if mask else ())
         # A model that reasons or chats first gives no answer within the few tokens of a code.
-        says_code = bool(codes and codes.tokens and codes.text.strip()[:1] in ("A", "B"))
+        says_code = bool(codes and codes.tokens and codes.text.strip(' ."\n') in ("A", "B"))
         self.label_codes = says_code or mask is not None
 
     async def _learn_tokens(self, wire: http.Connection, choices: Sequence[str]) -> bool:

@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from judge.errors import Rejected, ServerFault
+from judge.accept import COMPLETE, REFUSED
+from judge.errors import Rejected
 from judge.providers import bill, chat, http, openai
 from judge.providers.base import Needs
 from judge.providers.tokens import with_masses
@@ -47,7 +48,7 @@ class Provider(openai.Provider):
             try:
                 return self.parse_answer(http.decode_json(answer.body), request, answer.headers)
             except ValueError as e:
-                raise ServerFault(f"{self._who}: the response {e}") from e
+                raise self._fault_in(wire, answer, e) from e
         said = wire.complaint(answer)
         refused = self.refusal(said)
         if refused is not None:
@@ -92,7 +93,7 @@ class Provider(openai.Provider):
         text = chosen.get(names[0], "") if request.choices else json.dumps(chosen)
         return Reply(
             text="the model declined to decide" if refused else text,
-            stop="refusal" if refused else "stop",
+            stop=REFUSED if refused else COMPLETE,
             usage=usage,
             resolved_model=http.text_of(body.get("model")) or None,
             tokens=tokens,

@@ -41,7 +41,11 @@ def _text(token: Any) -> str:
 
 
 def label_distribution(
-    tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], masked: bool = False
+    tokens: Sequence[TokenChoice],
+    codes: Sequence[str],
+    labels: Sequence[str],
+    masked: bool = False,
+    answer: str | None = None,
 ) -> tuple[LabelDistribution | None, str | None]:
     """Return the probability of each label, for a reply that answers with a one-character code.
 
@@ -52,18 +56,19 @@ def label_distribution(
     all other tokens is `unassigned`. If `unassigned` exceeds 5 %, the probabilities cannot be determined.
 
     If the server `masked` the answer, a token must equal a code exactly, and the probabilities of the codes
-    are scaled to sum to 1. Raises ValueError unless there is exactly one label for each code.
+    are scaled to sum to 1. If `answer` is given, it is the label in the reply's text. The probabilities cannot be
+    determined if the token does not represent this label. Raises ValueError unless there is exactly one label for each code.
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
         raise ValueError("codes must be unique, and there must be one label for each code")
     label_of = dict(zip(codes, labels, strict=True))
     if masked:
-        return _distribution(tokens, labels, label_of.get, masked)
-    return _distribution(tokens, labels, lambda token: label_of.get(token.lstrip()))
+        return _distribution(tokens, labels, label_of.get, masked, answer)
+    return _distribution(tokens, labels, lambda token: label_of.get(token.lstrip()), masked, answer)
 
 
 def word_distribution(
-    tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False
+    tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False, answer: str | None = None
 ) -> tuple[LabelDistribution | None, str | None]:
     """Return the probability of each label, for a reply that answers in words.
 
@@ -73,8 +78,9 @@ def word_distribution(
     that begins with it, if there is exactly one. Case and surrounding white space are ignored. The
     probability of all other tokens is `unassigned`. If `unassigned` exceeds 5 %, the probabilities cannot be
     determined. If the server `masked` the answer, the probabilities of the labels are scaled to sum to 1.
+    `answer` has the same meaning as for `label_distribution`.
     """
-    return _distribution(tokens, labels, lambda token: match_label(token, labels), masked)
+    return _distribution(tokens, labels, lambda token: match_label(token, labels), masked, answer)
 
 
 def match_label(token: str, labels: Sequence[str]) -> str | None:
@@ -92,20 +98,23 @@ def _distribution(
     labels: Sequence[str],
     label_of: Callable[[str], str | None],
     masked: bool = False,
+    answer: str | None = None,
 ) -> tuple[LabelDistribution | None, str | None]:
     # With some models' chat templates, an answer begins with a space or a line break.
-    answer = next((t for t in tokens if t.token.strip()), None)
-    if answer is None:
+    first = next((t for t in tokens if t.token.strip()), None)
+    if first is None:
         return None, "the reply has no token that could be the answer"
+    if answer is not None and label_of(first.token) != answer:
+        return None, f"the first token is {first.token!r:.40}, but the text is '{answer}'"
     mass = dict.fromkeys(labels, 0.0)
-    for token, logprob in answer.alternatives:
+    for token, logprob in first.alternatives:
         label = label_of(token)
         # A single NaN must not invalidate the probabilities of the other tokens.
         if label is not None and not math.isnan(logprob):
             # Rounded log-probabilities can be slightly above 0.
             mass[label] += math.exp(min(logprob, 0.0))
     if masked:
-        return _normalise_masked(mass, [p for _, p in answer.alternatives])
+        return _normalise_masked(mass, [p for _, p in first.alternatives])
     assigned = sum(mass.values())
     unassigned = 1.0 - assigned
     if unassigned > MOST_UNASSIGNED:

@@ -6,11 +6,12 @@ import json
 import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from judge.addresses import no_proxy, server
-from judge.errors import KeyProblem, MissingExtra, ProviderError, Unreachable, UsageError
+from judge.addresses import find_proxy, no_proxy, server
+from judge.errors import KeyProblem, MissingExtra, ProviderError, ServerFault, Unreachable, UsageError
 from judge.providers import http, options
 from judge.providers.base import Settings
 from judge.providers.connections import TimeLimit
@@ -84,6 +85,17 @@ class Vendor(ABC):
     def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
         return http.failure(answer, said, self._who, self._name, self._key)
 
+    def _fault_in(self, wire: http.Connection, answer: http.HttpAnswer, problem: ValueError) -> ProviderError:
+        """Return the error for a response with status 200 that contains no reply. `problem` says what is wrong."""
+        said = wire.complaint(answer)
+        if (status := http.status_of(said)) is not None:
+            # Some gateways forward an error with status 200.
+            return self._error(replace(answer, status=status), replace(said, status=status))
+        if answer.body.lstrip().startswith((b"data:", b"event:", b":")):
+            problem = ValueError("is a stream of events, although none was requested")
+        detail = "" if http.decode_json(answer.body) is None else f": {said.message}"
+        return ServerFault(f"{self._who}: the response {problem}{detail}", answered=True)
+
     def _connect(self) -> http.Connection:
         if self._wire is None:
             self._wire = self._make_connection()
@@ -141,6 +153,8 @@ class Vendor(ABC):
         `given` contains additional arguments for the client. Raises KeyProblem, MissingExtra or UsageError.
         """
         looked_up = options.look_up(self._options)
+        # The client reads the proxy from the environment by itself, and ignores one that it does not support.
+        find_proxy(self._at)
         library, make = self._client_class(name)
         transport = library.DefaultAioHttpClient(
             follow_redirects=False, timeout=self.timeout, mounts=no_proxy(self._at)

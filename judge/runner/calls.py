@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from judge.accept import ModelNames
 from judge.errors import (
     AdjudgeError,
     KeyProblem,
     ProviderError,
     RateLimited,
     Rejected,
+    ServerFault,
     Unreachable,
-    UsageError,
 )
 from judge.parse import Parsed
 from judge.providers.conformance import check_reply
@@ -44,24 +45,12 @@ class Attempt:
     base_url: str | None = None
 
 
-@dataclass(slots=True)
-class ModelNames:
-    """The model names that are accepted in the replies of a run.
-
-    Some servers list a model under one name and give another name in their replies. The first reply from each
-    address in `compared` may therefore add its name.
-    """
-
-    names: set[str]
-    compared: set[str]
-
-
 class Caller:
     """Sends requests within the rate limits, retry policy and budget, to the server that the dispatcher
     selects.
 
     `stop` ends the run for a given reason, and `fail` ends it because of an error. Both shut down the
-    dispatcher, which cancels the waiting calls and leaves their units pending. `named` contains the model
+    dispatcher, which cancels the waiting calls and leaves their units pending. `models` contains the model
     names that are accepted in replies (None: any name).
     """
 
@@ -73,12 +62,12 @@ class Caller:
         budget: Budget,
         stop: Callable[[str], None],
         fail: Callable[[AdjudgeError], None],
-        named: ModelNames | None = None,
+        models: ModelNames | None = None,
     ) -> None:
         self.asker, self.dispatcher, self.patience = asker, dispatcher, patience
         self.budget, self.stop, self.fail = budget, stop, fail
         self.last_failure: ProviderError | None = None
-        self._named = named or ModelNames(set(), set())
+        self._models = models
         self._answered_at = float("-inf")
         self._not_found = 0
         self._refused = 0
@@ -101,7 +90,8 @@ class Caller:
         if first.reply is None or first.parsed.status is not Status.OK:
             return [first]
         conclusion = self.asker.conclude(request, first.reply)
-        return [first, *await self._repair(conclusion, await self._call_again(conclusion))]
+        answer = await self._call_again(conclusion)
+        return _without_end([first]) if answer is None else [first, *await self._repair(conclusion, answer)]
 
     async def _call_in_orders(self, request: Request, first: Attempt) -> list[Attempt]:
         others = self.asker.build_reordered(request)
@@ -111,6 +101,8 @@ class Caller:
             if attempts[-1].parsed.status is not Status.OK:
                 return attempts
             attempt = await self._call_again(other)
+            if attempt is None:
+                return _without_end(attempts)
             answers.append(attempt.parsed)
             attempts.append(self._read_attempt(attempt, number))
         if attempts[-1].parsed.status is not Status.OK:
@@ -128,14 +120,25 @@ class Caller:
         second = await self._call_again(
             self.asker.repair(request, first.reply, first.parsed.reason or "not readable")
         )
+        if second is None:
+            return _without_end([first])
         # If the repair is refused (it may be too long), the unreadable reply remains the result. If no server could be
         # reached, the unit fails, and the next run retries it.
         return [first] if isinstance(second.error, Rejected) else [first, second]
 
-    async def _call_again(self, request: Request) -> Attempt:
-        """Make one more call for a unit."""
-        claim, slot = await self.admit(request)
-        return await self._attempt(request, self.asker.record(request), claim, slot)
+    async def _call_again(self, request: Request) -> Attempt | None:
+        """Make one more call for a unit. Return None if the run ends first.
+
+        The unit's earlier replies are then stored without it, because they are paid for.
+        """
+        try:
+            claim, slot = await self.admit(request)
+            return await self._attempt(request, self.asker.record(request), claim, slot)
+        except asyncio.CancelledError:
+            return None
+        except AdjudgeError as error:
+            self.fail(error)
+            return None
 
     async def admit(self, request: Request) -> tuple[Reserve, Slot]:
         """Wait until the budget allows a call and a server can take it. Return the reserved budget and the slot.
@@ -160,7 +163,9 @@ class Caller:
             return Attempt(record, Parsed(Status.FAILED, reason=str(error)), error=error)
         finally:
             self.budget.release(claim)
-        return Attempt(record, self.asker.parse(reply, request), reply, latency, base_url=url)
+        if self._models is not None:
+            self._models.check(reply, url)
+        return Attempt(record, self.asker.accept(reply, request), reply, latency, base_url=url)
 
     async def _send(
         self, request: Request, unit: str, claim: Reserve, slot: Slot
@@ -223,32 +228,15 @@ class Caller:
         self.budget.count_reply(claim, reply.usage)
         if (crossed := self.budget.crossed) is not None:
             self.stop(crossed)
-        self._check_model(server, reply)
         return reply
-
-    def _check_model(self, server: ModelServer, reply: Reply) -> None:
-        """Raise UsageError if the reply comes from a different model: a server may have been restarted with
-        other weights.
-        """
-        name, named = reply.resolved_model, self._named
-        if not name:
-            return
-        # Only the first reply from each address may add a name. A different name in a later reply means a different model.
-        if server.url in named.compared:
-            named.compared.discard(server.url)
-            named.names.add(name)
-        elif named.names and name not in named.names:
-            raise UsageError(
-                f"{server.url} reports the model '{name}', but the run has answers from {', '.join(sorted(named.names))}; "
-                "the new reply was not stored. Add --same-model to resume the run, or --as NAME to start another run"
-            )
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:
         """Record a server failure, and end the run if all servers have been down for too long.
 
         Return whether the call counts as one of its unit's tries.
         """
-        if not error.retryable:
+        # A stale connection shows nothing about the server.
+        if not error.retryable or (isinstance(error, Unreachable) and error.stale):
             return True
         now = self.dispatcher.get_time()
         wait = retry_after_of(error)
@@ -258,7 +246,9 @@ class Caller:
         counts = slot.server.record_failure(slot, now, begun, unit, error)
         down = self.dispatcher.down_for()
         absent = isinstance(error, Unreachable) and not error.sent and not self.dispatcher.has_answered
-        if down is not None and (absent or down[0] >= self.dispatcher.patience):
+        malformed = isinstance(error, ServerFault) and error.answered
+        if down is not None and (absent or malformed or down[0] >= self.dispatcher.patience):
+            # Waiting does not mend a server whose answers are malformed.
             # A server that was never reached is more likely a wrong address than an outage.
             self.last_failure = error
             self.fail(error)
@@ -284,8 +274,9 @@ class Caller:
         Raises CancelledError if the error is not due to the unit, which then stays pending.
         """
         no_end = isinstance(error, RateLimited) and retry_after_of(error) > self.patience.longest_retry_after
+        is_moved = isinstance(error, Rejected) and 300 <= error.status < 400
         # All other units would be refused in the same way.
-        if isinstance(error, KeyProblem) or no_end:
+        if isinstance(error, KeyProblem) or no_end or is_moved:
             self.fail(error)
             raise asyncio.CancelledError
         not_found = isinstance(error, Rejected) and error.status == NOT_FOUND
@@ -302,3 +293,12 @@ class Caller:
             self._not_found += 1
             if self._not_found >= UNKNOWN_MODEL:
                 self.fail(error)
+
+
+def _without_end(attempts: list[Attempt]) -> list[Attempt]:
+    """Return the attempts for a unit whose last call was not made, so that the next run judges the unit again."""
+    last = attempts[-1]
+    reason = (
+        f"{last.parsed.reason or 'the reply is complete'}; the run ended before the next call for this unit"
+    )
+    return [*attempts[:-1], replace(last, parsed=Parsed(Status.FAILED, reason=reason))]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from judge.errors import LimitReached, ProviderError, Unreachable
+from judge.errors import LimitReached, ProviderError, ServerFault, Unreachable
 from judge.providers.base import Probing, Provider, Send
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
@@ -133,7 +133,9 @@ async def _open_provider(provider: Provider, patience: Patience, opened: Opened)
             # The backoff stops growing, but the tries continue. After an answered probe, the backoff starts again.
             tries = 1 if opened.answered > answered else min(tries + 1, patience.tries - 1)
             wait = patience.wait(error, tries)
-            if is_absent or wait is None or time.monotonic() - begun > patience.outage:
+            # Waiting does not mend a server whose answers are malformed.
+            is_malformed = isinstance(error, ServerFault) and error.answered and tries == patience.tries - 1
+            if is_absent or is_malformed or wait is None or time.monotonic() - begun > patience.outage:
                 raise
             if tries == WARN_AFTER:
                 # There is no run yet whose progress could be shown.

@@ -4,9 +4,9 @@ concurrency.
 
 from collections.abc import Mapping, Sequence
 
+from judge.accept import ModelNames
 from judge.providers.base import Learning, Provider
 from judge.providers.replicas import replicas
-from judge.runner.calls import ModelNames
 from judge.runner.plan import Plan, RunReport
 from judge.runner.server import ModelServer
 from judge.store import runs
@@ -40,23 +40,16 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
     return notes
 
 
-def names_allowed(
-    store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]
-) -> ModelNames | None:
-    """Return the model names that are accepted in the run's replies, or None if any name is accepted.
+def names_allowed(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> ModelNames:
+    """Return the model names that are accepted in the run's replies.
 
     If a server is restarted with different weights during a run, answers from these weights must not be added
-    to the run. For a vendor's own server, any name is accepted, because the vendor may replace the model
-    behind a name. `facts` comes from `Provider.describe`.
+    to the run. `facts` comes from `Provider.describe`.
     """
-    opened, replicas_named, url = plan.opened, facts.get("replicas"), facts.get("base_url")
-    was_asked = opened is None or opened.calls > 0
+    replicas_named = facts.get("replicas")
+    names = runs.read_reported_models(store.conn, report.run_id)
     if isinstance(replicas_named, dict) and replicas_named:
         by_url = {address: str(name) for address, name in replicas_named.items() if name}
-        return ModelNames(set(by_url.values()), set(by_url) if was_asked else set())
-    if not url or facts.get("own_server"):
-        return None
-    # A new run accepts the name in its first reply: the name stored in the study may be that of another model.
-    is_open = was_asked or not report.resumed
-    names = runs.read_reported_models(store.conn, report.run_id)
-    return ModelNames(names, {str(url)} if is_open else set())
+        was_asked = plan.opened is None or plan.opened.calls > 0
+        return ModelNames(names | set(by_url.values()), set(by_url) if was_asked else ())
+    return ModelNames(names, ())

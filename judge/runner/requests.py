@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from json.encoder import encode_basestring as json_string
 
+from judge.accept import Distribution, accept
 from judge.errors import UsageError
 from judge.free_text import parse_free_text
 from judge.parse import Parsed, parse_choice, parse_json
@@ -115,7 +116,7 @@ class Asker:
             self.options["mask"] = parameters["mask"] = mask
         self._parameters = canonical(parameters)
         # With few labels there are few distinct replies, so most of them have been parsed before.
-        self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
+        self._read_json = lru_cache(maxsize=1024)(lambda text: parse_json(task, text))
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
         self._views = [self._view(renderer) for renderer in renderers]
@@ -266,39 +267,39 @@ class Asker:
         )
         return Parsed(Status.OK, (Answered(answers[0].labels[0].field, mean.argmax(), mean),))
 
-    def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
+    def accept(self, reply: Reply, request: Request | None = None) -> Parsed:
         """Return the labels in a reply, or the reason why there are none.
 
         If the model reasons first, `request` determines which of the two calls the reply answers. For the
         first call (the reasoning), the result has the status `ok` and no labels.
         """
         try:
-            return self._parse_reply(reply, request)
+            return self._accept(reply, request)
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
             # A model can write anything. An unreadable reply must fail its unit only, and not the run.
             return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
 
-    def _parse_reply(self, reply: Reply, request: Request | None) -> Parsed:
+    def _accept(self, reply: Reply, request: Request | None) -> Parsed:
+        task = self.task
         if self.mode is Mode.JSON:
-            parsed = self._parsed(reply.text, reply.stop)
+            parsed = accept(reply, self._read_json)
             quote = parsed.labels[0].rationale if parsed.labels else None
             return self._check_quote(parsed, quote, request)
         view = self._views[0] if request is None else self._find_view(request)
         if self.mode is Mode.TEXT:
             labels = view.renderer.labels if request is None or request.labels is None else request.labels
-            return parse_free_text(self.task, reply, labels)
-        if self.task.spec.raw and request is not None and request.codes:
-            parsed = self._choice(reply, view, request.codes)
-            if parsed.status is Status.REFUSED or any(label.distribution for label in parsed.labels):
+            return accept(reply, lambda text: parse_free_text(task, text, labels))
+        if task.spec.raw and request is not None and (letters := request.codes):
+            parsed = self._accept_choice(reply, view, letters)
+            if parsed.status is not Status.UNPARSED:
                 return parsed
-            # Without probabilities the letter is searched in the text, as in the mode `text`.
-            written = parse_free_text(self.task, reply, request.codes)
-            return replace(written, reason=written.reason or parsed.reason)
+            # A reply that is more than the letter has no probabilities. It is read as in the mode `text`.
+            return accept(reply, lambda text: parse_free_text(task, text, letters))
         if not self.reasons_first or request is None:
-            return self._choice(reply, view)
+            return self._accept_choice(reply, view)
         if not request.choices:
-            return self._check_quote(_reasoning(reply), reply.text, request)
-        parsed = self._choice(reply, view)
+            return self._check_quote(accept(reply, _read_reasoning), reply.text, request)
+        parsed = self._accept_choice(reply, view)
         # After the constant prefix come the unit's message, the reasoning, and the request for the answer.
         reason = request.messages[request.prefix + 1].content
         return replace(parsed, labels=tuple(replace(label, rationale=reason) for label in parsed.labels))
@@ -315,30 +316,36 @@ class Asker:
             return parsed
         return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
-    def _choice(self, reply: Reply, view: _View, letters: str | None = None) -> Parsed:
-        """Parse a reply to a single-choice question.
+    def _accept_choice(self, reply: Reply, view: _View, letters: str | None = None) -> Parsed:
+        """Return the label in a reply to a single-choice question, with its probabilities if the reply has them.
 
         If the labels are the letters of answer options, `letters` contains the letters of this unit's options.
         """
         codes, labels = view.renderer.codes or "", view.renderer.labels
         if letters is not None:
             codes, labels = letters, list(letters)
-        distribution: LabelDistribution | None = None
-        why_none: str | None = "no token probabilities came with the reply"
-        if reply.tokens is not None and self.mode is Mode.WORDS:
-            distribution, why_none = word_distribution(reply.tokens, labels, reply.masked)
-        elif reply.tokens is not None:
+        return accept(
+            reply,
+            lambda text: parse_choice(self.task, text, labels, codes),
+            lambda label: self._distribution(reply, codes, labels, label),
+        )
+
+    def _distribution(self, reply: Reply, codes: str, labels: Sequence[str], label: str) -> Distribution:
+        """Return the probabilities of the labels, for a reply whose text is this label."""
+        if reply.tokens is None:
+            return None, "no token probabilities came with the reply"
+        if self.mode is Mode.WORDS:
+            distribution, why_none = word_distribution(reply.tokens, labels, reply.masked, label)
+        else:
             # A classifier that reads pairs gives a probability for each label and has no codes.
             choices = labels if self.mode is Mode.PAIR else codes
-            distribution, why_none = label_distribution(reply.tokens, choices, labels, reply.masked)
-        if distribution is not None:
-            # Stored distributions always have the task's label order, so that they are comparable.
-            masses: Mapping[str, float] = distribution.probabilities
-            in_order = {
-                label: masses.get(label, 0.0) for label in self.task.domain(self.task.spec.questions[0].field)
-            }
-            distribution = replace(distribution, probabilities=in_order)
-        return parse_choice(self.task, reply, labels, codes, distribution, why_none)
+            distribution, why_none = label_distribution(reply.tokens, choices, labels, reply.masked, label)
+        if distribution is None:
+            return None, why_none
+        # Stored distributions always have the task's label order, so that they are comparable.
+        domain = self.task.domain(self.task.spec.questions[0].field)
+        masses = {name: distribution.probabilities.get(name, 0.0) for name in domain}
+        return replace(distribution, probabilities=masses), None
 
 
 _EXPECTED = {
@@ -373,12 +380,8 @@ class _Hashing:
         return whole.hexdigest()
 
 
-def _reasoning(reply: Reply) -> Parsed:
-    if reply.stop == "refusal":
-        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
-    if reply.stop == "length":
-        return Parsed(Status.TRUNCATED, reason="the reasoning was cut off at the token limit")
-    if not reply.text.strip():
+def _read_reasoning(text: str) -> Parsed:
+    if not text.strip():
         return Parsed(Status.UNPARSED, reason="the reasoning is empty")
     return Parsed(Status.OK, reason=REASONING)
 

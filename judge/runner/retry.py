@@ -57,6 +57,9 @@ class Patience:
         if failing > 0.0:
             # If each try fails at random with probability `failing`, this many failures in a row have the probability CHANCE.
             most = max(most, math.ceil(math.log(CHANCE) / math.log(failing)))
+        if tries == 1 and isinstance(error, Unreachable) and error.stale:
+            # Nothing is wrong with the server: it only closed an idle connection.
+            return 0.0
         retry_after = retry_after_of(error)
         is_refused = isinstance(error, RateLimited)
         is_over = tries >= most and not (is_refused and elapsed < self.refused_for)

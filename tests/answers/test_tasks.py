@@ -13,7 +13,7 @@ from judge.prompts.inputs import INPUTS
 from judge.prompts.raw import renderer_of
 from judge.prompts.render import answer_schema
 from judge.store import Store, selection
-from judge.types import Reply, Status
+from judge.types import Status
 from tests.answers.helpers import Judge, column, rag, rows
 from tests.cli.helpers import Done, checked
 from tests.formats import write_jsonl
@@ -254,11 +254,11 @@ def test_relevant_values_are_only_ever_text(tmp_path: Path) -> None:
 def test_a_list_of_texts_is_asked_for_read_and_stored() -> None:
     claims = load_task("claim_decomposition")
     assert answer_schema(claims)["properties"]["claims"] == {"type": "array", "items": {"type": "string"}}
-    parsed = parse_json(claims, Reply('{"claims": ["One.", " ", "Zwei – ä."]}'))
+    parsed = parse_json(claims, '{"claims": ["One.", " ", "Zwei – ä."]}')
     assert [a.value for a in parsed.labels] == ['["One.", "Zwei – ä."]']
-    assert parse_json(claims, Reply('{"claims": []}')).labels[0].value == "[]"
+    assert parse_json(claims, '{"claims": []}').labels[0].value == "[]"
     for bad in ('{"claims": "One."}', '{"claims": [1]}', '{"claims": null}'):
-        assert parse_json(claims, Reply(bad)).status is Status.UNPARSED
+        assert parse_json(claims, bad).status is Status.UNPARSED
 
 
 def test_claims_of_a_run_become_units(judge: Judge) -> None:

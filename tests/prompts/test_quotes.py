@@ -49,7 +49,7 @@ def asked(mode: Mode, task: str = "stance", **inputs: object) -> tuple[Asker, Un
 
 def parsed(mode: Mode, text: str) -> Parsed:
     asker, unit = asked(mode)
-    return asker.parse(Reply(text), asker.request(unit, 0)[0])
+    return asker.accept(Reply(text), asker.request(unit, 0)[0])
 
 
 def test_json() -> None:
@@ -70,10 +70,10 @@ def test_the_quote_is_the_first_of_two_calls_with_letters() -> None:
     asker, unit = asked(Mode.CODES)
     first = asker.request(unit, 0)[0]
     assert first.codes is None and first.messages[-1].content.endswith("Quote:")
-    assert asker.parse(Reply("boils at 80 °C"), first).status is Status.UNPARSED
-    assert asker.parse(Reply("boils at 100 °C"), first).status is Status.OK
+    assert asker.accept(Reply("boils at 80 °C"), first).status is Status.UNPARSED
+    assert asker.accept(Reply("boils at 100 °C"), first).status is Status.OK
     second = asker.conclude(first, Reply("boils at 100 °C"))
-    [label] = asker.parse(Reply("B"), second).labels
+    [label] = asker.accept(Reply("B"), second).labels
     assert (label.value, label.rationale) == ("refute", "boils at 100 °C")
 
 
@@ -83,7 +83,7 @@ def test_a_repaired_reply_is_checked_against_the_unit() -> None:
     again = asker.repair(request, Reply("[[passage abcdef]]\nboils at 80\n[[/abcdef]]"), "no")
     text = json.dumps({"rationale": "boils at 80", "stance": "support"})
     # A model may imitate a fence in its reply; only what the user's messages show is a passage.
-    assert asker.parse(Reply(text), again).status is Status.UNPARSED
+    assert asker.accept(Reply(text), again).status is Status.UNPARSED
 
 
 def test_several_passages() -> None:

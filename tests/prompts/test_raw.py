@@ -129,8 +129,8 @@ def test_only_letters_of_the_options_are_offered(name: str, mode: Mode) -> None:
     assert (request.codes, request.labels) == ("ABC" if mode is Mode.CODES else None, ("A", "B", "C"))
     message = "\n".join(m.content for m in request.messages)
     assert "A. one\nB. two\nC. three" in message and "D" not in message.replace("Date", "")
-    assert asker.parse(Reply("C"), request).labels[0].value == "C"
-    assert asker.parse(Reply("D"), request).status is Status.UNPARSED
+    assert asker.accept(Reply("C"), request).labels[0].value == "C"
+    assert asker.accept(Reply("D"), request).status is Status.UNPARSED
 
 
 def test_the_report_says_that_the_passage_was_not_fenced(judge: Judge, tmp_path: Path) -> None:

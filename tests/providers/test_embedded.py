@@ -39,7 +39,7 @@ def model() -> Iterator[Provider]:
 def probability_of(provider: Provider, text: str, task: str = "relevant") -> float:
     asker = Asker(load_task(task), "m", provider, Sampling())
     request, _ = asker.request(Unit("u", {"question": QUESTION, "claim": QUESTION, "passage": text}, {}), 0)
-    (answer,) = asker.parse(asyncio.run(provider.complete(request)), request).labels
+    (answer,) = asker.accept(asyncio.run(provider.complete(request)), request).labels
     assert answer.distribution is not None
     masses = answer.distribution.probabilities
     assert sum(masses.values()) == pytest.approx(1)

@@ -48,7 +48,7 @@ def request_for(text: str, mode: Mode = Mode.CODES, seed: int | None = None) -> 
 
 
 def judged(provider: Provider, reply: Reply, order: str = "declared") -> Parsed:
-    return Asker(TASK, "llamacpp/smollm2", provider, Sampling(label_order=order)).parse(reply)
+    return Asker(TASK, "llamacpp/smollm2", provider, Sampling(label_order=order)).accept(reply)
 
 
 async def unmasked(model: Provider, request: Request, **more: Any) -> dict[str, float]:
@@ -153,7 +153,7 @@ async def test_json_mode(model: Provider) -> None:
     assert reply.tokens is None
     assert reply.stop == "stop"
     provider_sampling = Sampling(answers="json")
-    parsed = Asker(TASK, "llamacpp/smollm2", model, provider_sampling).parse(reply)
+    parsed = Asker(TASK, "llamacpp/smollm2", model, provider_sampling).accept(reply)
     assert parsed.status is Status.OK
 
 
@@ -163,7 +163,7 @@ async def test_a_cut_json_answer_is_truncated(model: Provider) -> None:
     short = Request(**{**{f: getattr(request, f) for f in request.__slots__}, "max_tokens": 3})
     reply = await model.complete(short)
     assert reply.stop == "length"
-    assert Asker(TASK, "m", model, Sampling(answers="json")).parse(reply).status is Status.TRUNCATED
+    assert Asker(TASK, "m", model, Sampling(answers="json")).accept(reply).status is Status.TRUNCATED
 
 
 async def tokens_of(model: Provider, messages: tuple[Message, ...]) -> int:
@@ -268,7 +268,7 @@ async def test_the_words_of_labels_have_the_models_own_ratios(model: Provider) -
     reply = llamacpp._reply(
         await asyncio.to_thread(model._server.handle_chat_completions, ours), request, "m"
     )
-    parsed = asker.parse(reply)
+    parsed = asker.accept(reply)
     assert parsed.status is Status.OK
     answer = parsed.labels[0]
     assert answer.distribution is not None

@@ -53,7 +53,7 @@ def answered(provider: Provider, task: str = "stance", **inputs: str) -> Parsed:
     """The parsed answer for one unit."""
     asker = Asker(load_task(task), "m", provider, Sampling())
     request, _ = asker.request(Unit("u", inputs, {}), 0)
-    return asker.parse(asyncio.run(provider.complete(request)), request)
+    return asker.accept(asyncio.run(provider.complete(request)), request)
 
 
 def softmax(*numbers: float) -> list[float]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from judge.accept import accept
 from judge.errors import UsageError
-from judge.parse import after_reasoning, parse_choice, parse_json
+from judge.parse import Parsed, after_reasoning, parse_choice, parse_json
 from judge.prompts import load_task
 from judge.providers import anthropic, chat
 from judge.providers.base import Settings, get
@@ -17,6 +18,14 @@ from tests.loopback.calls import ask, ask_code
 
 STANCE = load_task("stance")
 LABELS = ["support", "refute", "neutral"]
+
+
+def read_json(reply: Reply) -> Parsed:
+    return accept(reply, lambda text: parse_json(STANCE, text))
+
+
+def read_choice(reply: Reply) -> Parsed:
+    return accept(reply, lambda text: parse_choice(STANCE, text, LABELS, "ABC"))
 
 
 @pytest.mark.parametrize(
@@ -38,16 +47,16 @@ def test_the_answer_is_what_follows_the_reasoning(text: str, answer: str | None)
     "reply", [Reply("<think>Or else B"), Reply("<think>B", "length"), Reply("", "length")]
 )
 def test_a_reply_cut_inside_the_reasoning_is_truncated(reply: Reply) -> None:
-    for parsed in (parse_json(STANCE, reply), parse_choice(STANCE, reply, LABELS, "ABC")):
+    for parsed in (read_json(reply), read_choice(reply)):
         assert parsed.status is Status.TRUNCATED
         assert "--max-output-tokens" in (parsed.reason or "")
 
 
 def test_a_verdict_drafted_while_reasoning_is_no_answer() -> None:
     text = '<think>{"stance": "refute"}? No.</think>{"stance": "support"}'
-    parsed = parse_json(STANCE, Reply(text))
+    parsed = read_json(Reply(text))
     assert [a.value for a in parsed.labels] == ["support"]
-    parsed = parse_choice(STANCE, Reply("<think>B?</think>A"), LABELS, "ABC")
+    parsed = read_choice(Reply("<think>B?</think>A"))
     assert [a.value for a in parsed.labels] == ["support"]
 
 
@@ -72,7 +81,7 @@ def test_anthropic_that_only_thought_is_a_cut_reply() -> None:
     body = {"content": [{"type": "thinking", "thinking": "B"}], "stop_reason": "max_tokens"}
     reply = anthropic.reply(body, {})
     assert (reply.text, reply.stop) == ("", "length")
-    assert parse_json(STANCE, reply).status is Status.TRUNCATED
+    assert read_json(reply).status is Status.TRUNCATED
 
 
 @pytest.mark.parametrize("value", ["1023", "-5", "many", "1e4", ""])

@@ -69,7 +69,7 @@ def test_the_first_token_says_which_label_it_is() -> None:
     reply = Reply(
         "support", tokens=[tokens({"support": 0.5, " Sup": 0.1, "ref": 0.3, "n": 0.06, "the": 0.04})]
     )
-    (answer,) = asker().parse(reply).labels
+    (answer,) = asker().accept(reply).labels
     assert answer.value == "support"
     assert answer.distribution is not None
     assert answer.distribution.probabilities == pytest.approx(
@@ -91,9 +91,9 @@ def test_a_token_that_begins_two_labels_is_nobodys() -> None:
 
 
 def test_a_label_without_probabilities_is_read_from_the_text() -> None:
-    parsed = asker().parse(Reply(' "Refute".'))
+    parsed = asker().accept(Reply(' "Refute".'))
     assert [(a.value, a.distribution) for a in parsed.labels] == [("refute", None)]
-    assert "not one of the labels support, refute, neutral" in (asker().parse(Reply("perhaps")).reason or "")
+    assert "not one of the labels support, refute, neutral" in (asker().accept(Reply("perhaps")).reason or "")
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ INTO, OUT, HIDDEN = 400, 10, 3_000
 class Billing(OpenAIServer):
     """Notes what its owner bills for each call: tokens, and dollars by the prices above."""
 
-    def __init__(self, usage: dict[str, Any], billed: tuple[int, int], streams: bool = False) -> None:
+    def __init__(self, usage: dict[str, Any], billed: tuple[int, int]) -> None:
         super().__init__(delay=0.02)
-        self.usage, self.billed, self.streams = usage, billed, streams
+        self.usage, self.billed = usage, billed
         self.in_flight = self.most_in_flight = 0
 
     @property
@@ -82,7 +82,6 @@ async def ran(db: Path, server: Billing, concurrency: int, **limits: Any) -> Run
         return await run(db, provider, run_plan)
 
 
-@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("concurrency", [1, 100])
 @pytest.mark.parametrize("limits", [{"max_tokens": 20_000}, {"max_cost": 0.03}], ids=["tokens", "cost"])
 @pytest.mark.parametrize(("usage", "billed"), KINDS.values(), ids=KINDS)
@@ -92,9 +91,8 @@ async def test_no_more_goes_over_a_limit_than_was_in_flight(
     billed: tuple[int, int],
     limits: dict[str, Any],
     concurrency: int,
-    streams: bool,
 ) -> None:
-    server = Billing(usage, billed, streams)
+    server = Billing(usage, billed)
     report = await ran(db, server, concurrency, **limits)
     assert report.spent.tokens >= server.bill_tokens and report.spent.cost >= server.bill_dollars * (1 - 1e-9)
     limit = limits.get("max_tokens") or limits["max_cost"]
