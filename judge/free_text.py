@@ -7,7 +7,7 @@ repeat, so matching takes linear time for every task file.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from judge.parse import Parsed
@@ -68,10 +68,7 @@ def parse_free_text(task: Task, text: str, labels: Sequence[str]) -> Parsed:
 def _free(field: str, text: str, answer: str) -> Parsed:
     """Return the whole reply or, if the task has a pattern, the rest of the line after the pattern."""
     if answer:
-        before, _, after = answer.partition(TEXT)
-        ends = _literal(after) if after.strip() else "$"
-        lines = re.findall(rf"{_literal(before)}[^\S\n]*([^\n]*?){ends}", text, re.IGNORECASE | re.MULTILINE)
-        answers = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+        answers = list(dict.fromkeys(_find_texts(text, answer)))
         if len(answers) > 1:
             return Parsed(Status.UNPARSED, reason=f"{len(answers)} different answers in one reply")
         if not answers:
@@ -82,6 +79,26 @@ def _free(field: str, text: str, answer: str) -> Parsed:
     if not text:
         return Parsed(Status.UNPARSED, reason=f"'{field}' is empty")
     return Parsed(Status.OK, (Answered(field, text),))
+
+
+def _find_texts(text: str, answer: str) -> Iterator[str]:
+    """Yield the texts in the place of `{text}` in the pattern. Each of them is on one line.
+
+    The two ends of the pattern are searched for one after the other. A single regular expression would search for
+    the end again at every character.
+    """
+    before, _, after = answer.partition(TEXT)
+    opening = re.compile(_literal(before) or "^", re.IGNORECASE | re.MULTILINE)
+    closing = re.compile(_literal(after) or "$", re.IGNORECASE | re.MULTILINE)
+    at = 0
+    while at <= len(text) and (begin := opening.search(text, at)) is not None:
+        line_end = text.find("\n", begin.end())
+        line_end = len(text) if line_end < 0 else line_end
+        end = closing.search(text, begin.end(), line_end)
+        if end is not None and (found := text[begin.end() : end.start()].strip()):
+            yield found
+        # An end without words matches an empty text, so the search goes on behind it.
+        at = max(line_end if end is None else end.end(), begin.end() + 1)
 
 
 @lru_cache(maxsize=256)

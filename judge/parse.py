@@ -18,8 +18,10 @@ _AROUND = " \t\r\n\"'`*_()[]{}<>"
 # These are stripped only after the label: a mark before it may negate it, as in !support.
 _AFTER = _AROUND + ".:;,!"
 
+_OPENING = re.compile(r'\{(?=\s*["}])')
+"""Matches a brace that may begin a JSON object."""
 _MOST_OPENINGS = 1000
-"""The maximum number of opening braces in a reply that begin no JSON object. Each of them takes a pass over the text."""
+"""The maximum number of such braces in a reply that begin no object. Each of them takes a pass over the text."""
 _THINK = re.compile(r"\s*<think>")
 
 
@@ -101,7 +103,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 def _objects(text: str) -> list[_Object]:
     """Return every outermost JSON object in the text. Raises ValueError if the text has too many braces."""
     objects, at, failed = [], 0, 0
-    while (at := text.find("{", at)) >= 0:
+    while (opening := _OPENING.search(text, at)) is not None:
+        at = opening.start()
         try:
             value, end = _DECODER.raw_decode(text, at)
         except RecursionError:

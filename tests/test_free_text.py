@@ -119,6 +119,15 @@ def test_only_the_labels_that_a_unit_has_are_found() -> None:
     assert read(task(LETTERS), Reply("E"), ["A", "B"]).status is Status.UNPARSED
 
 
+@pytest.mark.parametrize("piece", ["Answer: ", "Answer:\n", " ", "x END", "\n"])
+def test_a_text_in_a_pattern_is_read_in_linear_time(piece: str) -> None:
+    """A pattern that backtracks would need hours for a megabyte."""
+    several = piece == "x END"
+    assert found([], piece * 100_000, "Answer: {text} END") is None
+    assert found([], f"{piece * 100_000}\nAnswer: Paris END", "Answer: {text} END") == "Paris"
+    assert (found([], piece * 100_000, "{text} END") is None) != several
+
+
 @pytest.mark.parametrize("answer", ["words", "The final answer is: {label}"])
 @pytest.mark.parametrize(
     "piece", ["The final ", "not ", " ", "* ", "the final answer is: ( ", "not_", "true "]
