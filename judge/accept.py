@@ -40,11 +40,11 @@ def classify_finish(reason: object) -> str:
 
 
 def accept(
-    reply: Reply, read: Callable[[str], Parsed], probabilities: Callable[[str], Distribution] | None = None
+    reply: Reply, read_answer: Callable[[str], Parsed], probabilities: Callable[[str], Distribution] | None = None
 ) -> Parsed:
     """Return the labels of a reply, or the reason why it has none.
 
-    `read` reads the text without the model's reasoning. If it returns a label with a reason, the text contains
+    `read_answer` reads the text without the model's reasoning. If it returns a label with a reason, the text contains
     more than the label, and probabilities do not count. `probabilities` returns the label probabilities if the
     reply has them. Its argument is the label in the text, and it returns no probabilities if they belong to a
     token that is not the beginning of that label. The result then has the most probable label: unlike the
@@ -63,7 +63,7 @@ def accept(
             Status.TRUNCATED,
             reason=f"the server does not say that the reply is complete (finish reason: {reply.stop})",
         )
-    parsed = read(text)
+    parsed = read_answer(text)
     if parsed.status is not Status.OK or parsed.reason or probabilities is None:
         return parsed
     if text != reply.text:

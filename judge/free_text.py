@@ -95,8 +95,8 @@ def _find_texts(text: str, answer: str) -> Iterator[str]:
         line_end = text.find("\n", begin.end())
         line_end = len(text) if line_end < 0 else line_end
         end = closing.search(text, begin.end(), line_end)
-        if end is not None and (found := text[begin.end() : end.start()].strip()):
-            yield found
+        if end is not None and (given := text[begin.end() : end.start()].strip()):
+            yield given
         # An end without words matches an empty text, so the search goes on behind it.
         at = max(line_end if end is None else end.end(), begin.end() + 1)
 

@@ -180,14 +180,14 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
     return "", f"the value of '{question.field}' is not one of the labels: {raw!r:.80}"
 
 
-def _find_one(text: str, read: Callable[[str], str | None]) -> tuple[str | None, bool]:
+def _find_one(text: str, find_label: Callable[[str], str | None]) -> tuple[str | None, bool]:
     """Return the label that the text gives, and whether the text gives it only once.
 
     Some models repeat their answer on several lines. The label is None if a line gives another label or none.
     """
-    if (whole := read(text)) is not None:
+    if (whole := find_label(text)) is not None:
         return whole, True
-    labels = {read(line) for line in text.splitlines() if line.strip(_AFTER)}
+    labels = {find_label(line) for line in text.splitlines() if line.strip(_AFTER)}
     return (next(iter(labels)) if len(labels) == 1 else None), False
 
 

@@ -170,10 +170,13 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
 @jobs.command("read")
 @click.argument("name", metavar="JOB", default="last")
 @click.argument("results", nargs=-1, type=console.TO_READ)
+@click.option("--same-model", is_flag=True, help="Accept results that report a different model name.")
 @console.db_option
 @console.json_option
 @_allowing
-def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed: Allowed) -> int:
+def read_command(
+    name: str, results: tuple[Path, ...], same_model: bool, db: Path, as_json: bool, allowed: Allowed
+) -> int:
     """Store results as labels of the run.
 
     By default, the results of the provider's finished batches are downloaded. RESULTS are files that your own
@@ -184,6 +187,7 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
     judge jobs read last shards/*.out.jsonl
 
     Results that are already stored are skipped. Lines that match no request of the job are listed and skipped.
+    Lines from another model than the run's first reply are listed and get no label.
     """
     from judge.jobs import follow
     from judge.jobs.read import read_results
@@ -191,13 +195,13 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
     # Files named here are chosen by the user, so they need no permission.
     with _open_job(db, name, None if results else allowed) as (store, job), _lock_released_run(store, job):
         if results:
-            tally = read_results(store, job, results)
+            tally = read_results(store, job, results, same_model=same_model)
         else:
             with _open_services(store, job, allowed) as service:
                 # Only a batch that is known to be finished is downloaded.
                 follow.poll(store, job, service)
                 follow.fetch(store, job, service)
-            tally = follow.read_fetched(store, job)
+            tally = follow.read_fetched(store, job, same_model=same_model)
         counts = stored.counts(store, job.job_id)
     return _print_read(job, tally, counts, as_json)
 
@@ -234,6 +238,8 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
             **attributes(tally, "reused", "known", "late", "released"),
             "unknown": tally.named["unknown"],
             "odd": tally.named["odd"],
+            "contrary": tally.named["contrary"],
+            "other_model": tally.named["other_model"],
             "open": counts["open"],
             "tokens": dict(tally.usage),
             "cost": None if job.price is None else round(tally.spent.cost, 6),
@@ -255,4 +261,5 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
             f"{counts['answered']:,} units answered, {counts['open']:,} pending, {counts['released']:,} returned to the run"
         )
     console.notes([*tally.notes(), *underived(tally.derived)])
-    return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE
+    lacks = counts["open"] or counts["released"] or tally.named["other_model"]
+    return Exit.INCOMPLETE if lacks else Exit.DONE

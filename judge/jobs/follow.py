@@ -162,7 +162,7 @@ def _check_complete(
         )
 
 
-def read_fetched(store: Store, job: Job) -> JobTally:
+def read_fetched(store: Store, job: Job, *, same_model: bool = False) -> JobTally:
     """Read the downloaded results, and release the units for which an ended batch has no result.
 
     Raises BadInput if a file cannot be opened.
@@ -177,7 +177,7 @@ def read_fetched(store: Store, job: Job) -> JobTally:
                 f"missing or changed since it was fetched; fetch these paid results again: {command('judge jobs read', job.job_id)}",
                 path=str(paths[0]),
             )
-        tally.add(read_results(store, job, paths))
+        tally.add(read_results(store, job, paths, same_model=same_model))
         with store.transaction() as conn:
             # After all files of the batch, because the line of a unit may be in any of them.
             lost = jobs.open_units(conn, job.job_id, file.part)

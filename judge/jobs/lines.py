@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from judge.providers import http
+from judge.providers.keys import mask_keys
 from judge.types import Json, Reply, Request
 
 URL = "/v1/chat/completions"
@@ -69,10 +70,10 @@ def custom_id(request_sha: str, attempt: int) -> str:
     return f"{request_sha[:40]}-{attempt}"
 
 
-def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
+def raw_lines(path: Path, keys: Sequence[str] = ()) -> Iterator[tuple[int, Json]]:
     """Yield the number and the JSON of each line that is not empty, one at a time.
 
-    Lines are counted from 1. The JSON is None if the line is not valid JSON.
+    The keys are removed from the lines, because a server may echo them. Lines are counted from 1. The JSON is None if the line is not valid JSON.
     """
     with path.open("rb") as file:
         number = 0
@@ -85,21 +86,19 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
                         break
                 yield number, None
             elif line.strip():
-                yield number, http.decode_json(line)
+                yield number, http.decode_json(mask_keys(line, keys))
 
 
-def read_line(
-    vendor: str, row: Json, provider: BatchReader, request: Request, secrets: Sequence[str] = ()
-) -> ResultLine | None:
+def read_line(vendor: str, row: Json, provider: BatchReader, request: Request) -> ResultLine | None:
     """Return the result in a line, or None if the line does not name a request.
 
-    `request` contains the parts that all requests share. `secrets` are removed from reasons.
+    `request` contains the parts that all requests share.
     """
     name = row.get("custom_id") if isinstance(row, dict) else None
     if not isinstance(name, str) or not name:
         return None
     try:
-        outcome = _read_anthropic(row) if vendor == "anthropic" else _read_openai(row, secrets)
+        outcome = _read_anthropic(row) if vendor == "anthropic" else _read_openai(row)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return ResultLine(name, reason="the result line does not have the vendor's format", paid=True)
     if isinstance(outcome, ResultLine):
@@ -110,22 +109,20 @@ def read_line(
             return ResultLine(name, provider.parse_answer(body, request))
         except ValueError as e:
             return ResultLine(name, reason=f"the response {e}", paid=True)
-    complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()), secrets)
+    complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()))
     if (reply := provider.refusal(complaint)) is not None:
         return ResultLine(name, reply)
     reason = f"HTTP {status}" + (f": {complaint.message}" if complaint.message else "")
     return ResultLine(name, reason=reason, unasked=status in _PASSING or status >= 500)
 
 
-def _read_openai(row: dict[str, Json], secrets: Sequence[str]) -> ResultLine | tuple[int, Json]:
+def _read_openai(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
     response, error = row.get("response"), row.get("error")
     if response is None:
         if not isinstance(error, dict):
             raise ValueError("neither a response nor an error")
         code, message = str(error.get("code") or ""), str(error.get("message") or "")
-        return ResultLine(
-            row["custom_id"], reason=http.clean(f"{code}: {message}".strip(": "), secrets), unasked=True
-        )
+        return ResultLine(row["custom_id"], reason=http.clean(f"{code}: {message}".strip(": ")), unasked=True)
     status, body = response["status_code"], response.get("body")
     if isinstance(status, bool) or not isinstance(status, int):
         raise ValueError("no HTTP status")

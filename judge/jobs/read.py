@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from judge.accept import ModelNames
 from judge.console import visible
-from judge.errors import BadInput
+from judge.errors import BadInput, OtherModel
 from judge.jobs import lines
 from judge.jobs.lines import ResultLine
 from judge.jobs.offline import reader_of
@@ -26,9 +27,9 @@ from judge.runner.prices import Price, find
 from judge.runner.stored import asker_of
 from judge.store import inputs, jobs, runs
 from judge.store.jobs import Job, JobRequest
-from judge.store.judgements import Entry, RequestRecord, add_judgements
+from judge.store.judgements import Entry, RequestRecord, add_judgements, storable
 from judge.store.study import Store
-from judge.types import Json, Request, Status, Usage
+from judge.types import Json, Reply, Request, Status, Usage
 
 AT_ONCE = 500
 """Number of result lines per commit."""
@@ -51,7 +52,9 @@ class JobTally:
     - `released` counts the units of these unprocessed requests.
     - `unknown` contains the first few lines that belong to another job.
     - `odd` contains the first few lines that are not results.
-    - `named` has the total numbers of these unknown lines and odd lines.
+    - `contrary` contains the first few lines whose answer differs from an earlier answer to the same request.
+    - `other_model` contains the first few lines from a model other than that of the run's first reply.
+    - `named` has the total numbers of the lines of these four kinds.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -65,6 +68,8 @@ class JobTally:
     unasked: Counter[str] = field(default_factory=Counter)
     unknown: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
+    contrary: list[str] = field(default_factory=list)
+    other_model: list[str] = field(default_factory=list)
     named: Counter[str] = field(default_factory=Counter)
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
@@ -76,7 +81,7 @@ class JobTally:
             getattr(self, name).update(getattr(other, name))
         for name in ("reused", "lines", "known", "late", "released", "free"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("unknown", "odd"):
+        for name in ("unknown", "odd", "contrary", "other_model"):
             own_names, other_names = getattr(self, name), getattr(other, name)
             self.named[name] += other.named[name] or len(other_names)
             # A file of another job may have 50,000 such lines, and only a few of them are shown.
@@ -90,6 +95,17 @@ class JobTally:
         for subject, examples, n in (
             ("lines do not belong to any request in this job", self.unknown, self.named["unknown"]),
             ("lines are not results", self.odd, self.named["odd"]),
+            (
+                "lines contradict an earlier answer to the same request, which was kept",
+                self.contrary,
+                self.named["contrary"],
+            ),
+            (
+                "lines come from another model than the run's first reply and got no label (to accept them, read the "
+                "results of a new job with --same-model; to keep them apart, use --as NAME)",
+                self.other_model,
+                self.named["other_model"],
+            ),
             (
                 "units have no line in the results of their batch, which has ended",
                 self.missing,
@@ -111,16 +127,18 @@ class JobTally:
         return sentences
 
 
-def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
+def read_results(store: Store, job: Job, paths: Sequence[Path], *, same_model: bool = False) -> JobTally:
     """Read result files into the study.
+
+    Lines from a model other than that of the run's first reply get no label, unless `same_model` is True.
 
     To limit the memory use, the lines are read and committed a few hundred at a time.
     Raises BadInput if a file cannot be opened.
     """
-    reading = _Reading(store, job)
+    reading = _Reading(store, job, same_model)
     for path in paths:
         try:
-            rows = lines.raw_lines(path)
+            rows = lines.raw_lines(path, reading.keys)
             while batch := list(islice(rows, AT_ONCE)):
                 reading.page([(f"{path.name}:{number}", row) for number, row in batch])
         except OSError as e:
@@ -134,7 +152,7 @@ def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
 class _Reading:
     """Reads a job's results into its run."""
 
-    def __init__(self, store: Store, job: Job) -> None:
+    def __init__(self, store: Store, job: Job, same_model: bool) -> None:
         self.store, self.job, self.tally = store, job, JobTally()
         self.provider = reader_of(base.get(job.model, base.Settings(base_url=job.base_url)))
         self.asker = asker_of(store, job.run_id, job.max_output_tokens)
@@ -146,7 +164,9 @@ class _Reading:
         self.call = CallFacts(job.max_output_tokens, job.base_url, price=self.price)
         # A server may echo the key with which it was called.
         key = http.key_from(KEYS[job.vendor])
-        self.secrets = [key] if key else []
+        self.keys = [key] if key else []
+        names = runs.read_reported_models(store.conn, job.run_id)
+        self.models = None if same_model else ModelNames(names, ())
         self.seen: set[str] = set()
         renderer = self.asker.renderer
         # The parts that all requests of the job share are enough to read the replies.
@@ -159,14 +179,15 @@ class _Reading:
         by_custom_id: dict[str, tuple[str, ResultLine]] = {}
         tally = JobTally(lines=len(rows))
         for where, row in rows:
-            line = lines.read_line(self.job.vendor, row, self.provider, self.request, self.secrets)
+            line = lines.read_line(self.job.vendor, row, self.provider, self.request)
             if line is None:
                 tally.odd.append(where)
             # After a requeued task, a file may contain both an error and an answer for a request. The answer counts.
             elif line.custom_id in by_custom_id and (
                 line.unasked or not by_custom_id[line.custom_id][1].unasked
             ):
-                tally.known += 1
+                earlier = by_custom_id[line.custom_id][1].reply
+                self._count_known(line, where, None if earlier is None else earlier.text, tally)
             else:
                 by_custom_id[line.custom_id] = where, line
         with self.store.transaction() as conn:
@@ -174,6 +195,11 @@ class _Reading:
             units = [r.unit_id for rows_of_id in requests_by_id.values() for r in rows_of_id]
             attempts = jobs.read_attempts(conn, self.job.run_id, units)
             golds = inputs.golds(conn, self.golds, units)
+            stored = jobs.read_replies(
+                conn,
+                self.job.run_id,
+                [rows[0] for rows in requests_by_id.values() if rows[0].state == "answered"],
+            )
             records = jobs.records(
                 conn, [rows_of_id[0].request_sha for rows_of_id in requests_by_id.values()]
             )
@@ -185,7 +211,7 @@ class _Reading:
                 if requests is None:
                     tally.unknown.append(f"'{visible(name[:60])}' ({where})")
                 elif requests[0].state == "answered":
-                    tally.known += 1
+                    self._count_known(line, where, stored.get(name), tally)
                 elif line.unasked:
                     if requests[0].state == "open":
                         unasked.append((name, line.reason))
@@ -193,7 +219,7 @@ class _Reading:
                         tally.released += len(requests)
                 else:
                     record = records[requests[0].request_sha]
-                    entries += self._entries(line, requests, record, attempts, golds, tally)
+                    entries += self._entries(line, where, requests, record, attempts, golds, tally)
                     answered.append((name, None))
             add_judgements(conn, entries, self.seen)
             jobs.close_requests(conn, self.job.job_id, "answered", answered)
@@ -204,6 +230,7 @@ class _Reading:
     def _entries(
         self,
         line: ResultLine,
+        where: str,
         requests: Sequence[JobRequest],
         record: RequestRecord,
         attempts: Mapping[tuple[str, int], int],
@@ -216,7 +243,9 @@ class _Reading:
         request. Units with a newer attempt are skipped.
         """
         reply = line.reply
-        parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.accept(reply)
+        parsed = (
+            Parsed(Status.FAILED, reason=line.reason) if reply is None else self._accept(reply, where, tally)
+        )
         attempt = Attempt(record, parsed, reply)
         entries = Entries(self.asker.task, self.job.run_id, tally.derived)
         self._count(line, requests, tally)
@@ -235,6 +264,23 @@ class _Reading:
             tally.reused += reused
             tally.ended[str(parsed.status)] += not reused
             reused = True
+
+    def _accept(self, reply: Reply, where: str, tally: JobTally) -> Parsed:
+        """Return the labels of a reply. A reply from another model is kept without a label, because it is paid for."""
+        try:
+            if self.models is not None:
+                self.models.check(reply, self.job.base_url)
+        except OtherModel as error:
+            tally.other_model.append(f"'{visible((reply.resolved_model or '')[:60])}' ({where})")
+            return Parsed(Status.FAILED, reason=str(error))
+        return self.asker.accept(reply)
+
+    def _count_known(self, line: ResultLine, where: str, earlier: str | None, tally: JobTally) -> None:
+        """Count a line whose request has an answer already. `earlier` is the text of that answer, or None."""
+        if line.reply is None or earlier is None or storable(line.reply.text) == earlier:
+            tally.known += 1
+        else:
+            tally.contrary.append(where)
 
     def _count(self, line: ResultLine, requests: Sequence[JobRequest], tally: JobTally) -> None:
         """Add the cost of the line. If the cost is unknown, add the reserved maximum."""

@@ -226,7 +226,7 @@ class _Batched:
                 posted = post.submit(self.store, job, at)
                 statuses = follow.poll(self.store, job, at)
                 follow.fetch(self.store, job, at)
-                self.tally.add(follow.read_fetched(self.store, job))
+                self.tally.add(follow.read_fetched(self.store, job, same_model=self.plan.same_model))
         except ProviderError as error:
             if not error.retryable or self._is_out_of_patience(error):
                 raise

@@ -74,7 +74,7 @@ class Provider(Vendor):
         if answer.status in (401, 403) or (self._is_vendors_own and answer.status != 200):
             raise self._error(answer, wire.complaint(answer))
         body = http.decode_json(answer.body) if answer.status == 200 else None
-        self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
+        self._reports = http.name_of(body.get("id")) if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
         """Send one request.
@@ -215,7 +215,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         text=text,
         stop=classify_finish(reason),
         usage=usage,
-        resolved_model=http.text_of(body.get("model")) or None,
+        resolved_model=http.name_of(body.get("model")),
         rate=rate(headers),
     )
 

@@ -218,11 +218,11 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         text=text,
         stop=REFUSED if refusal else stop,
         usage=usage,
-        resolved_model=http.text_of(body.get("model")) or None,
+        resolved_model=http.name_of(body.get("model")),
         tokens=tokens,
         rate=rate(headers),
         masked=masked is not None,
-        system_fingerprint=http.text_of(body.get("system_fingerprint")) or None,
+        system_fingerprint=http.name_of(body.get("system_fingerprint")),
     )
 
 

@@ -306,6 +306,11 @@ def text_of(content: Json) -> str:
     return content if content.isascii() else content.encode("utf-8", "replace").decode()
 
 
+def name_of(value: Json) -> str | None:
+    """Return the name of a model or a configuration, or None if the value is not printable text."""
+    return value[:LONGEST_MESSAGE] if isinstance(value, str) and value and value.isprintable() else None
+
+
 def decode_json(body: bytes | str) -> Json:
     """Return the parsed JSON of a body, or None if it is not JSON."""
     try:

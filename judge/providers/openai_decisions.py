@@ -95,7 +95,7 @@ class Provider(openai.Provider):
             text="the model declined to decide" if refused else text,
             stop=REFUSED if refused else COMPLETE,
             usage=usage,
-            resolved_model=http.text_of(body.get("model")) or None,
+            resolved_model=http.name_of(body.get("model")),
             tokens=tokens,
             rate=chat.rate(headers or {}),
         )

@@ -56,7 +56,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     notes: list[str] = []
     mode = probed if run_ids is None else Mode(run_ids.mode)
     if run_ids is not None:
-        notes += _note_changed_model(store.conn, plan, run_ids, facts)
+        _check_model_name(store.conn, plan, run_ids, facts)
         if mode is not probed:
             notes.append(
                 f"run {run_ids.run_id} began with --answers {mode} and is resumed in that mode, although the model now "
@@ -170,24 +170,19 @@ def _check_replica_names(facts: Mapping[str, Json]) -> None:
         )
 
 
-def _note_changed_model(
-    conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]
-) -> list[str]:
-    """Return a note if a vendor's own server now reports a different model name than earlier in the run.
+def _check_model_name(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> None:
+    """Raise UsageError if the server reports a different model name than earlier in the run.
 
-    Raises UsageError if any other server does so, because its weights may have changed.
+    Its weights may have changed, or a vendor's alias may now name a newer model.
     """
     url, name = facts.get("base_url"), facts.get("reports")
     addresses = run.addresses
     if not url or not addresses or plan.same_model:
-        return []
+        return
     known = runs.read_reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
     # Many servers report no name. At the same address the model is then taken for the same.
     if name in known or (_is_among(url, addresses) and (not name or not known)):
-        return []
-    if _is_among(url, addresses) and facts.get("own_server"):
-        # A vendor's alias moves to newer models, and the earlier model can no longer be requested.
-        return [f"run {run.run_id} has answers from {_join_names(known)}; {plan.model} now reports '{name}'"]
+        return
     before = f"reported the model {_join_names(known)}" if known else "reported no model name"
     now = f"now reports '{name}'" if name else "now reports no model name"
     raise UsageError(

@@ -290,6 +290,19 @@ def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestR
     return {row[0]: RequestRecord(*row) for row in conn.execute(query, hashes)}
 
 
+def read_replies(
+    conn: sqlite3.Connection, run_id: str, requests: Iterable[JobRequest]
+) -> dict[str, str | None]:
+    """Return {custom id: text of the stored reply} for requests that are answered. Others are omitted."""
+    query = "SELECT reply FROM judgements WHERE (run_id, unit_id, repeat, attempt) = (?, ?, ?, ?)"
+    replies = {}
+    for request in requests:
+        row = conn.execute(query, [run_id, request.unit_id, request.repeat, request.attempt]).fetchone()
+        if row is not None:
+            replies[request.custom_id] = row[0]
+    return replies
+
+
 def read_attempts(conn: sqlite3.Connection, run_id: str, units: Iterable[str]) -> dict[tuple[str, int], int]:
     """Return {(unit, repeat): number of the newest attempt} for a run.
 

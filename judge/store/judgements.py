@@ -158,8 +158,8 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.repeat,
         j.attempt,
         str(j.status),
-        _storable(j.reply),
-        _storable(j.reason),
+        storable(j.reply),
+        storable(j.reason),
         j.usage.input_tokens,
         j.usage.output_tokens,
         j.usage.cached_tokens,
@@ -174,7 +174,7 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.cost,
         next((a.distribution.outside for a in j.labels if a.distribution is not None), None),
         j.usage.cost,
-        _storable(j.system_fingerprint),
+        storable(j.system_fingerprint),
     )
 
 
@@ -185,11 +185,11 @@ def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
         for a in j.labels:
             d = a.distribution
             stored = None if d is None else dumps({**d.probabilities, "unassigned": d.unassigned})
-            value, reason = _storable(a.value), _storable(a.rationale)
+            value, reason = storable(a.value), storable(a.rationale)
             yield (j.unit_id, a.field, j.run_id, j.repeat, value, stored, reason, a.derived_from)
 
 
-def _storable(text: str | None) -> str | None:
+def storable(text: str | None) -> str | None:
     """Replace lone surrogates, which SQLite cannot store. They can come from JSON escapes in a model's reply."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 

@@ -185,7 +185,11 @@ def find_begun(conn: sqlite3.Connection, task: str, model: str, identities: Coll
 
 def read_reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
     """Return the model names that servers reported in the replies of this run."""
-    query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
+    # A reply from another model is stored with the status `failed`, and it must not become one of the run's models.
+    query = (
+        "SELECT DISTINCT resolved_model FROM judgements "
+        "WHERE run_id = ? AND resolved_model IS NOT NULL AND status <> 'failed'"
+    )
     return {row[0] for row in conn.execute(query, [run_id])}
 
 

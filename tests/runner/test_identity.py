@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,21 +103,20 @@ async def test_the_same_address_with_another_model_behind_it_is_not_taken_for_th
             assert (await run(db, provider)).reused == UNITS
 
 
-async def test_an_alias_of_a_vendor_that_has_moved_on_goes_on_and_it_is_said(db: Path) -> None:
+async def test_an_alias_of_a_vendor_that_has_moved_on_stops_the_run(db: Path) -> None:
     class Vendor(Fake):
         def __init__(self, reports: str) -> None:
-            super().__init__()
+            super().__init__(lambda request, tries: replace(label(), resolved_model=reports))
             self.reports = reports
 
         def describe(self) -> Mapping[str, Json]:
             return {"base_url": "https://api.example.com/v1", "own_server": True, "reports": self.reports}
 
-    begun = await run(db, Vendor("gpt-9-2026-01-01"))
-    again = await run(db, Vendor("gpt-9-2026-09-09"))
-    assert (again.run_id, again.reused) == (begun.run_id, UNITS)
-    assert again.notes == (
-        f"run {begun.run_id} has answers from 'gpt-9-2026-01-01'; test/model now reports 'gpt-9-2026-09-09'",
-    )
+    begun = await run(db, Vendor("gpt-9-2026-01-01"), plan(selection=Selection(limit=2)))
+    with pytest.raises(UsageError, match="'gpt-9-2026-01-01'.*now reports 'gpt-9-2026-09-09'.*--same-model"):
+        await run(db, Vendor("gpt-9-2026-09-09"))
+    again = await run(db, Vendor("gpt-9-2026-09-09"), plan(same_model=True))
+    assert (again.run_id, again.labelled) == (begun.run_id, UNITS)
 
 
 async def test_replicas_that_have_different_models_are_refused(db: Path) -> None:

@@ -124,7 +124,9 @@ async def test_a_repair_is_within_the_budget_too(db: Path) -> None:
     assert len(fake.requests) == 1, "2,000 are used, and the repair could take as many again"
     assert (report.ended, report.pending) == ({"failed": 1}, UNITS - 1)
     stored = select(db, "SELECT status, reply, input_tokens, output_tokens FROM judgements")
-    assert stored == [("failed", "hm", 1500, 500)], "the paid reply is kept, and the next run judges the unit again"
+    assert stored == [("failed", "hm", 1500, 500)], (
+        "the paid reply is kept, and the next run judges the unit again"
+    )
     assert report.stopped == "another call could exceed the limit of 3,000 tokens"
 
 
