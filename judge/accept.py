@@ -40,7 +40,9 @@ def classify_finish(reason: object) -> str:
 
 
 def accept(
-    reply: Reply, read_answer: Callable[[str], Parsed], probabilities: Callable[[str], Distribution] | None = None
+    reply: Reply,
+    read_answer: Callable[[str], Parsed],
+    probabilities: Callable[[str], Distribution] | None = None,
 ) -> Parsed:
     """Return the labels of a reply, or the reason why it has none.
 

@@ -113,7 +113,7 @@ async def test_an_alias_of_a_vendor_that_has_moved_on_stops_the_run(db: Path) ->
             return {"base_url": "https://api.example.com/v1", "own_server": True, "reports": self.reports}
 
     begun = await run(db, Vendor("gpt-9-2026-01-01"), plan(selection=Selection(limit=2)))
-    with pytest.raises(UsageError, match="'gpt-9-2026-01-01'.*now reports 'gpt-9-2026-09-09'.*--same-model"):
+    with pytest.raises(UsageError, match=r"'gpt-9-2026-01-01'.*now reports 'gpt-9-2026-09-09'.*--same-model"):
         await run(db, Vendor("gpt-9-2026-09-09"))
     again = await run(db, Vendor("gpt-9-2026-09-09"), plan(same_model=True))
     assert (again.run_id, again.labelled) == (begun.run_id, UNITS)
