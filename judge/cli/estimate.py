@@ -72,7 +72,8 @@ def _print(task: str, model: str, e: Any) -> None:
         batch = "no batch price" if e.batch is None else f"as a batch {_money(e.batch)}"
         # Not every vendor charges less for a prompt that it has cached.
         saved = "" if e.cached == e.online else f", with a cached prompt prefix {_money(e.cached)}"
-        print(f"cost: online {_money(e.online)}{saved}; {batch}; at most {_money(e.most)} ({e.price.source})")
+        most = "" if e.most is None else f"; at most {_money(e.most)} if no call has to be repeated"
+        print(f"cost: online {_money(e.online)}{saved}; {batch}{most} ({e.price.source})")
     print(f"time: about {_words(e.seconds)}, assuming {e.bound_by}")
     for line in e.basis:
         print(f"- {line}")

@@ -109,6 +109,14 @@ class Provider(Vendor):
         self._questions, self._answers = [], {}
         self.learnt_at = datetime.now(UTC).isoformat()
 
+    def list_probes(self) -> Sequence[Request]:
+        """Return the requests that `open` may send as start-up probes."""
+        with_formats = not self._is_openai
+        return [
+            question.request
+            for question in features.questions(self._name, self._dialect, with_formats, self._list_masks())
+        ]
+
     def learnt(self) -> Json:
         """Return the dialect and the other probe results, together with the options that they depend on."""
         return {

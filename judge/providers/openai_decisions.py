@@ -7,7 +7,7 @@ not available in the Batch API.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from judge.accept import COMPLETE, REFUSED
@@ -99,6 +99,10 @@ class Provider(openai.Provider):
             tokens=tokens,
             rate=chat.rate(headers or {}),
         )
+
+    def list_probes(self) -> Sequence[Request]:
+        """Return nothing, because `open` sends nothing."""
+        return ()
 
     def describe(self) -> Mapping[str, Json]:
         """Return the same facts as `openai`.

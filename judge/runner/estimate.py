@@ -7,11 +7,14 @@ of an answer in the task's format.
 
 import json
 import sqlite3
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from judge.prompts.load import Task
 from judge.prompts.render import Mode
 from judge.providers.base import Provider
+from judge.runner.budget import Budget, Spent
 from judge.runner.identity import matching_runs
 from judge.runner.modes import mode_of
 from judge.runner.plan import Plan
@@ -22,6 +25,12 @@ from judge.store import selection
 from judge.store.study import Store
 from judge.types import Request
 
+MOST_BOUNDED = 20_000
+"""Maximum number of calls for which all prompts are rendered to compute an upper bound of the cost."""
+LATER_TURNS = 1000
+"""Maximum number of tokens of the messages around a reply in a later call of a unit: at most 300 bytes of a
+reason, the instructions, and the chat format.
+"""
 SAMPLE = 1000
 """Maximum number of prompts that are rendered. Their mean length is the estimate for all units."""
 LEAST_CACHED = 1024
@@ -36,7 +45,8 @@ class Forecast:
     are in seconds.
 
     `prefix_tokens` is the length of the constant part of each prompt. `basis` describes how token counts were
-    estimated.
+    estimated. `most_output_tokens` and `most` are upper bounds, which include repairs, second calls and the
+    start-up probes, but no retries of calls that failed. `most` is None for more than MOST_BOUNDED calls.
     """
 
     units: int
@@ -83,6 +93,8 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
     )
     mode = mode_of(plan.task, provider, plan.sampling)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode)
+    price = find(model, facts, plan.prices) or free(model)
+    bound_output, bound_cost = _find_upper_bounds(store, plan, run, asker, provider, price, calls)
     requests = _sample(store, plan, run, asker)
     plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))
     measured = _measure_replies(store.conn, plan)
@@ -99,9 +111,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
     first = requests[0].messages[: requests[0].prefix] if requests else ()
     prefix = round(sum(len(m.content) for m in first) / CHARACTERS_PER_TOKEN)
     into, total_out = round(plain * calls), round(out * calls)
-    price, batch = (find(model, facts, plan.prices, of_batch) for of_batch in (False, True))
-    price = price or free(model)
-    limit = plan.sampling.max_output_tokens
+    batch = find(model, facts, plan.prices, batch=True)
     return Forecast(
         units=units * plan.repeats,
         left_out=left_out,
@@ -109,17 +119,55 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
         input_tokens=into,
         output_tokens=total_out,
         prefix_tokens=prefix,
-        most_output_tokens=limit * calls,
+        most_output_tokens=bound_output,
         online=_cost(price, plain, out, calls),
         cached=_cost(price, plain, out, calls, prefix if prefix >= LEAST_CACHED else 0),
         batch=_cost(batch, plain, out, calls),
-        most=_cost(price, plain, limit, calls),
+        most=bound_cost,
         price=price,
         latency=latency,
         seconds=calls * latency / concurrency,
         bound_by=f"{concurrency} concurrent calls of {latency:.2g} s each",
         basis=tuple(basis),
     )
+
+
+def _find_upper_bounds(
+    store: Store, plan: Plan, run: str, asker: Asker, provider: Provider, price: Price | None, calls: int
+) -> tuple[int, float | None]:
+    """Return upper bounds on the output tokens and on the cost of all calls that are left.
+
+    The bound on the cost adds the reserves with which the run limits its budget. The selection must be the plan's.
+    """
+    probes: Sequence[Request] = getattr(provider, "list_probes", tuple)() if calls else ()
+    per_unit = _count_most_calls(plan, asker)
+    limit = plan.sampling.max_output_tokens
+    # Each label order is a call of its own and already counted.
+    output = calls * limit * per_unit + sum(probe.max_tokens for probe in probes)
+    if price is None:
+        return output, None
+    if calls > MOST_BOUNDED:
+        # A model that is free of charge costs nothing, however many calls there are.
+        return output, None if price.get_upper_bound(1000, 1000) else 0.0
+    budget = Budget(None, None, price, Counter(), Spent())
+    cost = sum(budget.claim(probe).cost for probe in probes)
+    for repeat in range(plan.repeats):
+        for unit in selection.pending(store, plan.task, run, repeat, plan.retry):
+            claim = budget.claim(asker.request(unit, repeat)[0])
+            # A later call of the unit shows the reply of the call before it.
+            into = claim.tokens - claim.output + limit + LATER_TURNS
+            later = price.get_upper_bound(into, limit)
+            cost += claim.cost * plan.sampling.orders + later * (per_unit - 1) * plan.sampling.orders
+    return output, cost
+
+
+def _count_most_calls(plan: Plan, asker: Asker) -> int:
+    """Return the maximum number of calls for a unit and a label order."""
+    if plan.sampling.orders > 1:
+        return 1
+    # With `--answers auto`, only the server can say whether a rationale is followed by a second call.
+    reasons_first = asker.reasons_first or (plan.task.reasons_first and plan.sampling.answers == "auto")
+    return 1 + reasons_first + asker.repairs
 
 
 def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:

@@ -373,7 +373,7 @@ class _Run:
 
     def _cancel(self) -> None:
         if self.report.stopped is not None:
-            self.writer.hurry()
+            self.writer.hurry(abandon=self.report.interrupted)
         for task in self.tasks:
             task.cancel()
 

@@ -3,6 +3,8 @@ only after its commit.
 """
 
 import asyncio
+import math
+import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +24,8 @@ The test machine made 6,400 durable commits of single rows per second, and store
 batches of 10.
 """
 
+LEAST_FREE_BYTES = 16 * 2**20
+"""Sending pauses while the study's disk has less free space. Thousands of replies in flight still fit."""
 BUSY_SECONDS = 0.25
 """How long a commit waits for a locked study before the run pauses sending."""
 LOOK_SECONDS = 0.05
@@ -40,9 +44,12 @@ class Writer:
     called in the loop once, with the error, if a commit fails permanently: nothing in that batch or in a
     later one is acknowledged. `unsaved` counts the units that are queued but not acknowledged.
 
-    From the first failed commit on, received replies are also written to a file beside the study, so that no
-    reply is lost if the run ends or is killed before the study can be written again. After `close`, `left`
-    describes that file.
+    If the disk is almost full, `stalled` is called before a commit fails.
+
+    From the first failed commit on, received replies are also written to a file (`judge.store.aside`), so that no
+    reply is lost if the run ends or is killed before the study can be written again. If there is no room for the
+    file, the writer waits for room, whatever `patience` is, until the user interrupts the run. After `close`,
+    `left` describes that file.
     """
 
     def __init__(
@@ -58,7 +65,8 @@ class Writer:
         self.unsaved = 0
         self.left: str | None = None
         self._patience, self._on_stalled = patience, stalled
-        self._hurried = threading.Event()
+        self._hurried, self._abandoned = threading.Event(), threading.Event()
+        self._low_since: float | None = None
         self._store = store
         self._loop = asyncio.get_running_loop()
         self._on_acknowledged, self._on_failed = acknowledged, failed
@@ -72,8 +80,13 @@ class Writer:
         self.unsaved += 1
         self._queue.put((self._clock(), attempts))
 
-    def hurry(self) -> None:
-        """Allow a failing commit only one more try, because the run is ending."""
+    def hurry(self, *, abandon: bool = False) -> None:
+        """Allow a failing commit only one more try, because the run is ending.
+
+        Replies that are only in memory are still kept until there is room, unless the user `abandon`s them.
+        """
+        if abandon:
+            self._abandoned.set()
         self._hurried.set()
 
     async def close(self) -> None:
@@ -99,7 +112,7 @@ class Writer:
 
     def _commit_all(self, store: Store) -> None:
         seen: set[str] = set()
-        while (first := self._queue.get()) is not None:
+        while (first := self._take()) is not None:
             # One sleep instead of a timed get per reply: the loop's thread is not woken for each.
             # Time that a reply spent waiting for the commit before this one counts.
             waited = self._clock() - first[0]
@@ -113,6 +126,35 @@ class Writer:
             self._notify(self._acknowledge, batch)
             if closing:
                 return
+
+    def _take(self) -> tuple[float, Attempts] | None:
+        """Return the next queued attempts, or None if the queue is closed. Watch the disk while it is almost full."""
+        while True:
+            self._check_room()
+            try:
+                return self._queue.get(timeout=None if self._low_since is None else AGAIN_SECONDS)
+            except Empty:
+                continue
+
+    def _check_room(self) -> None:
+        """Pause sending while the study's disk is almost full, so that the replies in flight can be stored."""
+        free = shutil.disk_usage(self._store.path.parent).free
+        if free >= LEAST_FREE_BYTES:
+            if self._low_since is not None:
+                self._low_since = None
+                self._notify(self._on_stalled, None)
+            return
+        error = WriteFailed(
+            f"{self._store.path}: the disk is almost full ({free / 2**20:.1f} MB free, and a run needs "
+            f"{LEAST_FREE_BYTES // 2**20} MB); free some space, and run the same command again",
+            passing=True,
+        )
+        if self._low_since is None:
+            self._low_since = self._clock()
+            self._notify(self._on_stalled, error)
+        elif self._clock() - self._low_since >= self._patience:
+            self._low_since = math.inf
+            self._notify(self._on_failed, error)
 
     def _failure(self, store: Store, batch: list[Attempts], seen: set[str]) -> AdjudgeError | None:
         """Commit the batch. Return the error if the commit fails, and None otherwise."""
@@ -143,8 +185,12 @@ class Writer:
         while True:
             is_hurried = self._hurried.is_set()
             passing = isinstance(error, StudyError) and error.passing
-            if not passing or is_hurried or self._clock() - begun >= self._patience:
+            is_over = is_hurried or self._clock() - begun >= self._patience
+            # Replies that are only in memory would be lost if the run ended now.
+            is_kept = aside.lost is None or self._abandoned.is_set()
+            if not passing or (is_over and is_kept):
                 break
+            aside.write()
             if stalled is None:
                 stalled = error
                 self._notify(self._on_stalled, error)
@@ -165,6 +211,8 @@ class Writer:
         answers = f"the received answers of {len(batch):,} units"
         self.left = (
             f"{answers} are in {aside.path.name} beside the study, and the next run stores them"
+            if aside.lost is None and aside.path.parent == self._store.path.resolve().parent
+            else f"{answers} are in {aside.path}, and the next run stores them"
             if aside.lost is None
             else f"{answers} may be lost: {aside.path}: {aside.lost.strerror}"
         )
@@ -172,6 +220,9 @@ class Writer:
 
     def _wait(self, seconds: float, batch: list[Attempts], closing: bool, aside: Aside) -> bool:
         """Wait before the next try, while new replies join the batch. Return whether the queue is closed."""
+        if self._hurried.is_set():
+            # The replies are only in memory, so the commit is tried again until there is room.
+            time.sleep(LOOK_SECONDS)
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._hurried.wait(min(left, LOOK_SECONDS)):
             if not closing:

@@ -1,4 +1,6 @@
-"""Save replies that cannot be committed yet in a file next to the study. The next run imports them.
+"""Save replies that cannot be committed yet in a file. The next run imports them.
+
+The file is next to the study or, if that disk is full too, in a folder of this user on another device.
 
 `STUDY.db.RUN.unsaved.jsonl` has one judgement per line, with its request. The file is written when a commit
 fails, for example because another program has locked the study. If the run is then killed, no paid reply is
@@ -8,8 +10,10 @@ no other process reads it.
 
 import fcntl
 import glob
+import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,51 +27,103 @@ SUFFIX = ".unsaved.jsonl"
 
 
 class Aside:
-    """The file of one run. `lost` is the error if writing to the file has failed, otherwise None."""
+    """The file of one run. `lost` is the error if no place had room for all entries, otherwise None."""
 
     def __init__(self, study: Path, run_id: str) -> None:
-        study = study.resolve()
-        self.path = study.with_name(f"{study.name}.{run_id}{SUFFIX}")
+        self._paths = [folder / f"{name}.{run_id}{SUFFIX}" for folder, name in find_places(study.resolve())]
+        self.path = self._paths[0]
         self.lost: OSError | None = None
-        self._file: IO[bytes] | None = None
+        self._unwritten: list[bytes] = []
+        self._files: dict[Path, IO[bytes]] = {}
 
-    def write(self, entries: Iterable[Entry]) -> None:
-        """Write the entries, and flush them to disk."""
-        lines = [json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in entries]
+    def write(self, entries: Iterable[Entry] = ()) -> None:
+        """Write the entries, and those that did not fit before, and flush them to disk.
+
+        If they do not fit, they stay in memory until the next call.
+        """
+        # A reply may contain a lone surrogate, which UTF-8 cannot encode.
+        self._unwritten += [
+            (json.dumps(asdict(entry), ensure_ascii=False) + "\n").encode("utf-8", "replace")
+            for entry in entries
+        ]
+        if not self._unwritten:
+            return
+        for path in self._paths:
+            try:
+                self._append(path, b"".join(self._unwritten))
+            except OSError as error:
+                self.lost = error
+            else:
+                self.path, self.lost, self._unwritten = path, None, []
+                return
+
+    def _append(self, path: Path, lines: bytes) -> None:
+        """Append the lines. If they do not fit, the file has the same content as before."""
+        if path not in self._files:
+            # Others must not read the replies in a shared folder, and a link must not send them elsewhere.
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            self._files[path] = os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0)
+            fcntl.flock(self._files[path], fcntl.LOCK_EX)
+        file = self._files[path]
+        size = os.fstat(file.fileno()).st_size
         try:
-            if self._file is None:
-                self._file = self.path.open("ab")
-                fcntl.flock(self._file, fcntl.LOCK_EX)
-            # A reply may contain a lone surrogate, which UTF-8 cannot encode.
-            self._file.write("".join(lines).encode("utf-8", "replace"))
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            self.lost = error
+            left = memoryview(lines)
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
+        except OSError:
+            os.ftruncate(file.fileno(), size)
+            raise
 
     def close(self, *, committed: bool) -> None:
-        """Close the file, and remove it if everything in it has been committed."""
-        if committed:
-            self.path.unlink(missing_ok=True)
-        if self._file is not None:
-            file, self._file = self._file, None
+        """Close the files, and remove them if everything in them has been committed."""
+        for path, file in self._files.items():
             try:
+                is_empty = not os.fstat(file.fileno()).st_size
+                if committed or is_empty:
+                    path.unlink(missing_ok=True)
                 file.close()
             except OSError as error:
                 self.lost = error
+        self._files.clear()
+
+
+def find_places(study: Path) -> list[tuple[Path, str]]:
+    """Return the folders for a study's files and the beginnings of their names. The first folder is the study's.
+
+    The others are on other devices. Their names contain a hash of the study's path.
+    """
+    places, devices = [(study.parent, study.name)], {study.parent.stat().st_dev}
+    name = f"adjudge-{hashlib.sha256(os.fsencode(study)).hexdigest()[:16]}"
+    for folder in (Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/dev/shm"), Path.home()):
+        if os.access(folder, os.W_OK) and (device := folder.stat().st_dev) not in devices:
+            devices.add(device)
+            places.append((folder, name))
+    return places
 
 
 def take_in(store: Store) -> int:
-    """Commit the judgements in the files that earlier runs have left next to the study, and remove the files.
+    """Commit the judgements in the files that earlier runs have left, and remove the files.
 
     Returns the number of judgements. Judgements that are already stored, judgements for runs or units that no
     longer exist, and a truncated last line are skipped. Raises StudyError if a file cannot be read or was not
     written by adjudge.
     """
-    study, taken = store.path.resolve(), 0
-    for path in sorted(study.parent.glob(f"{glob.escape(study.name)}.*{SUFFIX}")):
+    taken = 0
+    paths = [
+        path
+        for folder, name in find_places(store.path.resolve())
+        for path in sorted(folder.glob(f"{glob.escape(name)}.*{SUFFIX}"))
+    ]
+    for path in paths:
         try:
-            with path.open("rb") as file:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                # Any user may write into a folder for temporary files.
+                if (
+                    os.fstat(file.fileno()).st_uid != os.geteuid()
+                    and path.parent != store.path.resolve().parent
+                ):
+                    continue
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

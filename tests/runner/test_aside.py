@@ -1,16 +1,21 @@
 """A study that cannot be written for longer than anybody waits: every reply that was received is in it in the end."""
 
+import errno
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from judge.errors import StudyError
+from judge.errors import AdjudgeError, StudyError, WriteFailed
 from judge.runner import Live, writer
 from judge.runner import run as run_module
+from judge.runner.writer import Writer
 from judge.store import Store, runs
+from judge.store import aside as aside_module
 from judge.store.aside import Aside, take_in
 from tests.forks import together
 from tests.loopback.process import ServerProcess
@@ -147,3 +152,96 @@ def test_what_another_run_is_writing_is_left_to_it(db: Path) -> None:
         assert aside.path.exists()
         aside.close(committed=True)
         assert not aside.path.exists()
+
+
+def test_a_full_disk_sends_the_file_to_another_place(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can be written beside the study, so the file is in the second place, and the next run finds it."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(
+        aside_module, "find_places", lambda study: [(study.parent, study.name), (elsewhere, "hash")]
+    )
+    append = Aside._append
+
+    def full(self: Aside, path: Path, lines: bytes) -> None:
+        if path.parent == db.parent:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(self, path, lines)
+
+    monkeypatch.setattr(Aside, "_append", full)
+    with Store.open(db) as store:
+        run_id = begun(store)
+        aside = Aside(db, run_id)
+        aside.write([judged(run_id, n) for n in range(3)])
+        assert (aside.lost, aside.path.parent) == (None, elsewhere)
+        assert aside.path.stat().st_mode & 0o077 == 0, "others cannot read the replies"
+        aside.close(committed=False)
+        assert take_in(store) == 3
+    assert list(elsewhere.iterdir()) == [] and beside(db) == []
+
+
+def test_entries_without_any_room_stay_in_memory_until_there_is_room(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Aside._append
+
+    def full(self: Aside, path: Path, lines: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with Store.open(db) as store:
+        run_id = begun(store)
+        aside = Aside(db, run_id)
+        monkeypatch.setattr(Aside, "_append", full)
+        aside.write([judged(run_id, 0)])
+        assert aside.lost is not None
+        monkeypatch.setattr(Aside, "_append", append)
+        aside.write([judged(run_id, 1)])
+        assert aside.lost is None
+        aside.close(committed=False)
+        assert take_in(store) == 2
+
+
+async def test_a_disk_without_room_for_anything_loses_no_reply(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the study nor a second place has room, for longer than patience: the run waits, and then goes on."""
+    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.01)
+    failure, fake = Writer._failure, Fake(delay=0.002)
+    refused = 0
+
+    def full(self: Aside, path: Path, lines: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fails(self: Writer, *arguments: Any) -> AdjudgeError | None:
+        nonlocal refused
+        if len(fake.requests) > 20 and refused < 50:
+            refused += 1
+            return WriteFailed("the disk is full", passing=True)
+        return failure(self, *arguments)
+
+    monkeypatch.setattr(Aside, "_append", full)
+    monkeypatch.setattr(Writer, "_failure", fails)
+    report = await run(db, fake, plan(patience=replace(HASTY, outage=0.05), concurrency=8))
+    assert refused == 50
+    assert (report.error, report.ended) == (None, {"ok": 100})
+    assert len(fake.requests) == 100, "nothing was paid twice"
+
+
+async def test_a_disk_that_is_almost_full_stops_the_sending_before_a_commit_fails(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(run_module, "MOST_UNSAVED", 20)
+    fake = Fake(delay=0.004)
+    usage = shutil.disk_usage("/")
+
+    def disk_usage(path: Path) -> Any:
+        return usage._replace(free=1 if len(fake.requests) > 20 else 2**40)
+
+    monkeypatch.setattr(writer.shutil, "disk_usage", disk_usage)
+    report = await run(db, fake, plan(patience=replace(HASTY, outage=0.2), concurrency=8))
+    assert isinstance(report.error, WriteFailed) and str(db) in str(report.error)
+    assert 20 < len(fake.requests) < 100
+    assert report.ended == {"ok": len(fake.requests)}, "every reply is in the study"

@@ -1,13 +1,19 @@
 """What a run would take: checked against what the run then takes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from judge.prompts import load_task
+from judge.providers import base
 from judge.runner.estimate import estimate
+from judge.runner.opening import open_patiently
 from judge.runner.requests import Sampling
 from judge.store import Store
 from judge.types import Reply, Usage
+from tests.loopback.faults import Fault, Rule
+from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import Fake, label, plan, run, select
 
 UNITS = 50
@@ -26,7 +32,7 @@ async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:
         assert (first.units, first.calls, fake.requests) == (2 * UNITS, 2 * UNITS, [])
         assert select(db, "SELECT count(*) FROM runs") == [(0,)]
         # 100 calls of 1 s, 10 at once
-        assert (first.seconds, first.most_output_tokens) == (10.0, 100 * 100)
+        assert (first.seconds, first.most_output_tokens) == (10.0, 2 * 100 * 100), "each may need a repair"
     report = await run(db, fake, run_plan)
     took = report.usage["input_tokens"]
     assert 0.95 * took < first.input_tokens < 1.25 * took, "the schema of 160 characters is counted too"
@@ -39,3 +45,32 @@ async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:
     assert more.batch is not None and more.online == pytest.approx(2 * more.batch)
     assert more.most is not None and more.most > more.online
     assert more.cached == more.online, "no vendor's cache keeps so short a beginning"
+
+
+@pytest.mark.parametrize("rationale", ["none", "before"])
+async def test_at_most_is_an_upper_bound_with_probes_repairs_and_second_calls(
+    db: Path, rationale: str
+) -> None:
+    """The server bills the token limit for every call, and no reply is an answer."""
+    async with OpenAIServer() as server:
+        task = load_task("stance").thinking(rationale)
+        sampling = Sampling(answers="codes", max_output_tokens=200)
+        prices = {"openai/loopback": {"input": 1.0, "output": 10.0}}
+        asked = replace(plan("openai/loopback", sampling=sampling, prices=prices), task=task)
+        provider = base.get("openai/loopback", base.Settings(base_url=server.url))
+        with Store.open(db) as store:
+            forecast = estimate(store, asked, provider)
+            asked = await open_patiently(provider, asked, store=store)
+        server.reset_counts()
+        server.plan.rules = [Rule(Fault("wrong_label"))]
+        report = await run(db, provider, asked)
+        await provider.close()
+        # 50 units with a repair each. If the rationale comes first, each unit has three calls.
+        calls = UNITS * (2 if rationale == "none" else 3)
+        assert report.opened is not None and server.requests == calls
+        assert report.ended == {"unparsed": UNITS}
+    probes = 200 * report.opened.calls
+    assert calls * 200 <= forecast.most_output_tokens <= calls * 200 + probes
+    assert forecast.most is not None and forecast.most >= report.spent.cost
+    # What a server bills that takes each call to its limit: 10 dollars for a million tokens.
+    assert forecast.most >= calls * 200 * 10 / 1e6
