@@ -432,3 +432,50 @@ def test_the_script_for_slurm_of_the_page(db: Path, judge: Callable[..., Done], 
         subprocess.run(["bash", str(script)], cwd=tmp_path, env=env, check=True, timeout=120)
         judge("jobs", "read", "last", f"shards/part-{task:04}.out.jsonl", code=None)
     assert set(states(db)) == {"answered"}
+
+
+def named(line: dict[str, Any], model: str) -> dict[str, Any]:
+    line["response"]["body"]["model"] = model
+    return line
+
+
+def test_lines_of_another_model_are_listed_and_get_no_label(db: Path) -> None:
+    numbers = iter(range(UNITS))
+    [path] = run_files(write_offline(db), lambda line: named(line, "ab"[next(numbers) >= UNITS // 2]))
+    tally = read_files(db, [path])
+    assert tally.ended == {"ok": UNITS // 2, "failed": UNITS - UNITS // 2}
+    assert tally.named["other_model"] or len(tally.other_model) == UNITS - UNITS // 2
+    assert any(f"'b' ({path.name}:{UNITS // 2 + 1})" in note for note in tally.notes())
+    # What was paid for is kept, and counts as used.
+    assert select(db, "SELECT count(*) FROM judgements WHERE input_tokens IS NULL") == [(0,)]
+    assert select(db, "SELECT DISTINCT status, resolved_model FROM judgements ORDER BY 1") == [
+        ("failed", "b"),
+        ("ok", "a"),
+    ]
+
+
+def test_lines_that_contradict_a_stored_answer_are_listed(db: Path) -> None:
+    [path] = run_files(write_offline(db))
+    read_files(db, [path])
+    before = left_in(db)
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for row in rows[:3]:
+        row["response"]["body"]["choices"][0]["message"]["content"] = '{"stance": "no answer"}'
+    tally = read_files(db, [write_lines(path.with_suffix(".again"), rows)])
+    assert (tally.known, len(tally.contrary)) == (UNITS - 3, 3)
+    assert any("contradict" in note and ".again:1" in note for note in tally.notes())
+    assert left_in(db) == before
+
+
+def test_a_key_in_a_result_line_is_not_stored(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-secret-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    def echo(line: dict[str, Any]) -> dict[str, Any]:
+        line["response"]["body"]["choices"][0]["message"]["content"] += f" {key}"
+        line["response"]["body"]["system_fingerprint"] = key
+        return named(line, f"m-{key}")
+
+    read_files(db, run_files(write_offline(db), echo))
+    stored = select(db, "SELECT reply, resolved_model, system_fingerprint FROM judgements")
+    assert key not in str(stored) and "[key]" in str(stored)
