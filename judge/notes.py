@@ -134,6 +134,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"{who}: {n:,} units were adjudicated because people disagree on them; on {agreed:,} other units, two or more people "
         "agree; the adjudicated units alone are the hardest units"
     ),
+    "models_as_people": lambda who: (
+        f"{', '.join(who)} {'looks like a model and counts' if len(who) == 1 else 'look like models and count'} as people, "
+        "because --annotators names them; for a judge, use --judge"
+    ),
     "outside": lambda who, field, labels: (
         f"labels of '{who}' were left out, because they are not among the labels of '{field}': "
         + ", ".join(f"'{label}' ({n})" for label, n in labels)

@@ -42,6 +42,7 @@ EXAMPLES = {
     "side_open": {"threshold": 0.667, "confidence": 0.95},
     "tied": {"n": 3, "of": 40},
     "ruled": {"who": "decided", "n": 40, "agreed": 200},
+    "models_as_people": {"who": ("gpt-4o", "gemini")},
     "outside": {"who": "ann", "field": "stance", "labels": (("maybe", 3),)},
     "no_task": {"field": "stance", "level": "nominal"},
     "other_labels": {"field": "stance", "tasks": ("stance.v1", "stance.v2")},
