@@ -12,6 +12,7 @@ from annotate.drawing.eligible import run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.sequences import compute_shared_level, sequence_of, split_into_blocks
+from annotate.guidelines import carry_guidelines
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -82,6 +83,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             level=level,
         )
         _keep(conn, task, plan)
+        carry_guidelines(conn, plan.name, task)
         conn.executemany(
             "INSERT INTO batch_units VALUES (?, ?, ?, ?, ?, ?)",
             [(plan.name, d.unit_id, "sample", d.stratum, d.probability, d.weight) for d in drawn]

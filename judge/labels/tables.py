@@ -368,7 +368,11 @@ def _check_models(
         return []
     if layout.annotators or layout.only:
         return [Note("models_as_people", who=tuple(models))]
-    reason = "the column that gives their kind says so" if stated else "their names look like those of models"
+    reason = (
+        "the column for the kind of annotator says model"
+        if stated
+        else "a name like this is usually a model's"
+    )
     others = [name for name in people if name not in models]
     judges = [name for name in names if kinds[name] is AnnotatorKind.JUDGE]
     # Without another person, the first way on is to insist that they are people.

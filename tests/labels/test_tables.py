@@ -342,7 +342,11 @@ def test_json_is_recognised_in_a_file_without_an_ending(tmp_path: Path, text: st
 
 MODELS = [
     ("unit", "who", "label"),
-    *((f"u{i}", who, "yes") for i in range(3) for who in ("ann", "bob", "gemini_flash", "gpt-4o", "Claudette")),
+    *(
+        (f"u{i}", who, "yes")
+        for i in range(3)
+        for who in ("ann", "bob", "gemini_flash", "gpt-4o", "Claudette")
+    ),
 ]
 
 
@@ -369,10 +373,14 @@ def test_a_model_that_annotators_names_is_a_person_with_a_note(tmp_path: Path) -
 def test_the_column_with_the_kind_decides_before_the_name(tmp_path: Path) -> None:
     rows = [
         ("unit", "who", "label", "kind"),
-        *((f"u{i}", who, "yes", kind) for i in range(2) for who, kind in (("claude", "human"), ("m1", "Judge"))),
+        *(
+            (f"u{i}", who, "yes", kind)
+            for i in range(2)
+            for who, kind in (("claude", "human"), ("m1", "Judge"))
+        ),
     ]
     path = write_csv(tmp_path / "votes.csv", rows)
-    with pytest.raises(UsageError, match="--judge m1$"):
+    with pytest.raises(UsageError, match=r"--judge m1$"):
         read_table(path, LONG)
     # Claude is a person, because the column says so.
     assert read_table(path, LONG, judges=["m1"]).people == ["claude"]
