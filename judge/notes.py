@@ -153,6 +153,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"{_format_count(n, 'label')} from {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
         f"person, and treated as missing until the conflict is resolved ({command('annotate conflicts list')})"
     ),
+    "old_text": lambda n, who: (
+        f"{_format_count(n, 'label')} from {', '.join(who)} {'was' if n == 1 else 'were'} given before the text of the unit was "
+        "corrected, and not used until the unit is labelled again"
+    ),
     "fitted_on": lambda who, n: (
         f"{who}: {n:,} units were left out, because the judge was fitted on labels of their questions"
     ),

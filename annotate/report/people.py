@@ -27,6 +27,7 @@ from judge.prompts.render import instructions
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import get_title
 from judge.store import Store
+from judge.store.label_rows import OLD_TEXT
 from judge.types import AnnotatorKind, Measure
 
 # The facts about annotators that reviewers ask for.
@@ -91,6 +92,8 @@ def _waiting(subject: Subject) -> list[str]:
                 "undeclared": f"{are} not known to be blind and {are} not used: import them again with --blind "
                 "(nobody saw a suggestion while labelling) or --assisted",
                 "assisted": f"{were} given with visible suggestions and {are} not used",
+                OLD_TEXT: f"{were} given before the text of the unit was corrected, and {are} not used until the unit is "
+                "labelled again",
                 "stopped": f"{are} not used: a lead stopped {person} in the batch",
             }
             if n and layer in reasons:

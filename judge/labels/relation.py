@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from judge.stats.ratings import IntArray
-from judge.store.label_rows import FIRST
+from judge.store.label_rows import FIRST, OLD_TEXT
 from judge.store.runs import DRIFT, TRIED
 from judge.store.study import dumps
 
@@ -234,10 +234,17 @@ def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
-    """Return the number of labels for each annotator and layer, except for the layers `first` and `revised`."""
+    """Return the number of labels for each annotator and layer, except for the layers `first` and `revised`.
+
+    A judge's label for an old text is not counted if the judge has labelled the new text.
+    """
+    again = (
+        "SELECT 1 FROM labels AS n WHERE n.annotator_id = o.annotator_id AND n.field = o.field "
+        "AND n.unit_id = o.unit_id AND n.repeat = o.repeat AND n.layer = 'first'"
+    )
     query = (
-        "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
-        "GROUP BY 1, 2 ORDER BY 1, 2"
+        "SELECT annotator_id, layer, count(*) FROM labels AS o WHERE field = ? AND layer NOT IN ('first', 'revised') "
+        f"AND NOT (layer = '{OLD_TEXT}' AND EXISTS ({again})) GROUP BY 1, 2 ORDER BY 1, 2"
     )
     return _nest(conn.execute(query, [field]))
 
