@@ -153,6 +153,11 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"{_format_count(n, 'label')} from {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
         f"person, and treated as missing until the conflict is resolved ({command('annotate conflicts list')})"
     ),
+    "versions": lambda labels: (
+        f"people gave their labels under {len(labels)} versions of the task, which are counted together: "
+        + ", ".join(f"{task} ({n:,})" for task, n in labels)
+        + "; for one version, select its batch with --batch"
+    ),
     "old_text": lambda n, who: (
         f"{_format_count(n, 'label')} from {', '.join(who)} {'was' if n == 1 else 'were'} given before the text of the unit was "
         "corrected, and not used until the unit is labelled again"

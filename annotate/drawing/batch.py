@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from annotate.batch_plan import BatchPlan
 from annotate.drawing import places, sample, seats
 from annotate.drawing.adopt import adopt, read_labelled_before
-from annotate.drawing.eligible import run_of, with_gold, with_taken
+from annotate.drawing.eligible import list_earlier, run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.sequences import compute_shared_level, sequence_of, split_into_blocks
@@ -78,6 +78,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             run=run,
             frame=made.frame,
             strata=strata_sizes(candidates, plan),
+            after=list_earlier(store, {q.field for q in task.spec.questions}, plan),
             frame_id=frame_id,
             shares=shared_with,
             level=level,

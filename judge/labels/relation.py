@@ -249,6 +249,23 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
     return _nest(conn.execute(query, [field]))
 
 
+def count_by_version(conn: sqlite3.Connection, field: str, batch: str | None = None) -> dict[str | None, int]:
+    """Return how many of people's labels were given under each version of a task, in a batch or in all batches.
+
+    Labels without a batch, such as imported ones, have the key None: the study does not record their version.
+    """
+    task = (
+        "(SELECT b.task FROM json_each(l.sources) AS s JOIN batches AS b "
+        "ON s.value IN ('batch:' || b.batch, 'adjudication:' || b.batch) ORDER BY b.batch IS NOT ?2, b.created LIMIT 1)"
+    )
+    inside = "?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(l.sources) AS s WHERE s.value = 'batch:' || ?2)"
+    query = (
+        f"SELECT {task}, count(*) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
+        f"WHERE a.kind = 'human' AND l.field = ?1 AND ({inside}) GROUP BY 1"
+    )
+    return dict(conn.execute(query, [field, batch]).fetchall())
+
+
 def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the rows as a nested dict: {first column: {second column: third column}}."""
     nested: dict[str, dict[str, Any]] = {}

@@ -174,6 +174,11 @@ def read_panel(
         shown.get(n, n): layers for n, layers in relation.layers(store.conn, name).items() if n in kinds
     }
     old = {who: layers[OLD_TEXT] for who, layers in by_layer.items() if OLD_TEXT in layers}
+    versions = {
+        task: n for task, n in relation.count_by_version(store.conn, name, scope.batch).items() if task
+    }
+    if len(versions) > 1 and AnnotatorKind.HUMAN in {kinds[n] for n in names}:
+        notes.append(Note("versions", labels=tuple(sorted(versions.items()))))
     if old:
         notes.append(Note("old_text", n=sum(old.values()), who=tuple(old)))
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]

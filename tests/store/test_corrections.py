@@ -265,3 +265,12 @@ def test_two_machines_with_the_same_correction_can_be_merged(
     judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", other)
     judge("studies", "merge", study, other, "--into", "m.db")
     assert counts(tmp_path / "m.db") == {"human": 6, "judge": 6} and found(tmp_path / "m.db") == []
+
+
+def test_verify_finds_a_corrected_text_that_was_changed_back(study: Path, judge: Judge) -> None:
+    judge("items", "import", "jsonl", corrected(study.parent, two_texts), "--correct", "--yes")
+    with Store.open(study) as store:
+        store.conn.execute("UPDATE passages SET text = 'Text 0a.' WHERE passage_id = 'd:q0/a'")
+    assert [(f.kind, f.where, f.stored) for f in found(study)] == [
+        ("correction", "passage 'd:q0/a', text", "Text 0a.")
+    ]
