@@ -120,7 +120,7 @@ def _describe_changes(store: Store, batch: str, task: Task, field: str) -> list[
 
 def count_by_text(store: Store, batch: str, task: Task, field: str, texts: list[GuidelineText]) -> list[int]:
     """Return how many labels of a batch's sample were given under each text, and how many under an unknown one."""
-    asked = task.spec.derive[field].source if field in task.spec.derive else field
+    question = task.spec.derive[field].source if field in task.spec.derive else field
     query = """
         SELECT n.guidelines, e.at FROM assignments AS a JOIN events AS e ON e.seq = (SELECT max(l.seq) FROM events AS l
             WHERE l.batch = a.batch AND l.annotator_id = a.annotator_id AND l.position = a.position AND l.kind = 'label'
@@ -129,7 +129,7 @@ def count_by_text(store: Store, batch: str, task: Task, field: str, texts: list[
         WHERE a.batch = ?1 AND a.role = 'sample' AND a.status = 'done'
     """
     counts = [0] * (len(texts) + 1)
-    for sha, at in store.conn.execute(query, [batch, asked]):
+    for sha, at in store.conn.execute(query, [batch, question]):
         if at < texts[1].since:
             # Before the first change, there was only one text.
             counts[0] += 1

@@ -62,7 +62,10 @@ class ChangedValue:
     @property
     def reason(self) -> str:
         """What differs, as a phrase for an error or a summary."""
-        return f"{self.field} is {_shorten(self.new)} here and {_shorten(self.old)} in the study"
+        if self.kind == "ranking":
+            name, stage, item = json.loads(self.id)
+            return f"the study has a different list from '{name}' at stage '{stage}' for '{item}'"
+        return f"'{self.id}': {self.field} is {_shorten(self.new)} here and {_shorten(self.old)} in the study"
 
 
 def refuse(differing: Sequence[ChangedValue], bad: Callable[[BadInput], None]) -> None:
@@ -74,12 +77,12 @@ def refuse(differing: Sequence[ChangedValue], bad: Callable[[BadInput], None]) -
         by_row.setdefault((d.kind, d.id, d.where), []).append(d)
     errors = [
         BadInput(
-            f"'{row_id}': " + ", ".join(d.reason for d in some),
+            ", ".join(d.reason for d in some),
             path=where.path,
             line=where.line,
             field=some[0].field,
         )
-        for (_, row_id, where), some in by_row.items()
+        for (_, _, where), some in by_row.items()
     ]
     for error in errors:
         try:
@@ -141,7 +144,7 @@ def _check(corrections: Sequence[ChangedValue]) -> list[ChangedValue]:
             raise BadInput(reason, path=c.where.path, line=c.where.line, field=c.field)
         if c.kind == "item" and c.field in FIXED:
             reason = (
-                f"'{c.id}': {c.reason}, and this cannot be corrected, because it decides which units the study has; import the "
+                f"{c.reason}, and this cannot be corrected, because it decides which units the study has; import the "
                 "row under a new id"
             )
             raise BadInput(reason, path=c.where.path, line=c.where.line, field=c.field)
