@@ -54,10 +54,11 @@ CREATE VIEW counted_labels AS
         WHERE r.annotator_id = s.annotator_id AND r.unit_id = s.unit_id AND r.repeat = s.repeat
           AND r.source = s.source AND r.given IS s.given
           AND (r.field = s.field AND r.value = s.value OR r.field = s.derived_from))
-      AND (s.layer <> 'stopped' AND NOT s.outdated OR NOT EXISTS (
+      AND NOT EXISTS (
         SELECT 1 FROM dated_labels AS o
         WHERE o.annotator_id = s.annotator_id AND o.field = s.field AND o.unit_id = s.unit_id
-          AND o.repeat = s.repeat AND o.layer NOT IN ('stopped', 'revised') AND NOT o.outdated))
+          AND o.repeat = s.repeat AND o.layer <> 'revised' AND NOT o.outdated
+          AND (s.outdated OR s.layer = 'stopped' AND o.layer <> 'stopped'))
 
 CREATE VIEW resolved_labels AS
     SELECT unit_id, field, annotator_id, repeat,
