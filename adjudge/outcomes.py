@@ -55,7 +55,10 @@ def ran(done: Ran) -> Outcome:
         )
     if done.calibrated is not None:
         notes.append(f"calibrated by the recipe: run {done.calibrated}")
-    row = {name: document[name] for name in ("units", "labelled", *STATUSES, "reused", "pending")}
+    row = {
+        name: document[name]
+        for name in ("units", "labelled", *STATUSES, "reused", "already_judged", "pending")
+    }
     title = f"run {report.run_id}: {report.labelled:,} of {report.units:,} units of {plan.task.name} have a label from {plan.model}"
     return Outcome(title, document, [row], notes, run_id=report.run_id)
 

@@ -122,6 +122,8 @@ class BatchPlan:
     """The units that `fresh` left out. None if the batch was drawn by adjudge 0.2.0, whose frames exclude the
     units of earlier batches.
     """
+    after: Sequence[str] | None = None
+    """The earlier batches on the same questions, whose units the draw left out. None if the draw did not record them."""
     frame: int = 0
     """The number of units in the sampling frame."""
     frame_id: str | None = None

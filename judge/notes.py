@@ -134,6 +134,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"{who}: {n:,} units were adjudicated because people disagree on them; on {agreed:,} other units, two or more people "
         "agree; the adjudicated units alone are the hardest units"
     ),
+    "models_as_people": lambda who: (
+        f"{', '.join(who)} {'looks like a model and counts' if len(who) == 1 else 'look like models and count'} as people, "
+        "because --annotators names them; for a judge, use --judge"
+    ),
     "outside": lambda who, field, labels: (
         f"labels of '{who}' were left out, because they are not among the labels of '{field}': "
         + ", ".join(f"'{label}' ({n})" for label, n in labels)
@@ -148,6 +152,15 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "in_conflict": lambda n, who: (
         f"{_format_count(n, 'label')} from {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
         f"person, and treated as missing until the conflict is resolved ({command('annotate conflicts list')})"
+    ),
+    "versions": lambda labels: (
+        f"people gave their labels under {len(labels)} versions of the task, which are counted together: "
+        + ", ".join(f"{task} ({n:,})" for task, n in labels)
+        + "; for one version, select its batch with --batch"
+    ),
+    "old_text": lambda n, who: (
+        f"{_format_count(n, 'label')} from {', '.join(who)} {'was' if n == 1 else 'were'} given before the text of the unit was "
+        "corrected, and not used until the unit is labelled again"
     ),
     "fitted_on": lambda who, n: (
         f"{who}: {n:,} units were left out, because the judge was fitted on labels of their questions"

@@ -6,9 +6,11 @@ The types are plain data. Nothing in this module opens a file, a socket or a dat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 Json = Any
+Correct = Literal["show", "apply"]
+"""What an import does with values that differ from the stored ones: show what would change, or replace them."""
 GOLD = "gold"
 PARTS_OF_ANSWERS = ("sentence", "citation", "claim", "nugget")
 """Kinds of units that are parts of an answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -159,6 +160,27 @@ def stop(name: str, person: str, reason: str | None, undo: bool, store: Store) -
     note(
         f"to give the other units to somebody else: {command('annotate batches assign', name, '--from', person, '--to', 'NAME')}"
     )
+
+
+@batches.command("guidelines")
+@click.argument("name", cls=BatchName)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--why", "reason", help="Reason to show in the report, e.g. 'examples for dates'.")
+@with_study
+def guidelines(name: str, path: Path, reason: str | None, store: Store) -> None:
+    """Clarify the guidelines of the batch NAME while it is labelled.
+
+    FILE contains the new text, or is the batch's task file with new guidelines. Questions and labels cannot
+    change: they need a new version of the task.
+
+    A screen that is open shows the old text until it is closed. The report says how many labels were given
+    before and after the change. Runs of judges keep the text that they showed.
+    """
+    from annotate.guidelines import clarify
+
+    text = clarify(store, name, path, reason or "")
+    note(f"batch '{name}': new screens show these guidelines from {text.since[:16].replace('T', ' ')} UTC on")
+    note("to send the text to other programs, export or push the batch again, or write new packs")
 
 
 @batches.command("policy")

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from annotate.batch_plan import BatchPlan
 from annotate.drawing import places, sample, seats
 from annotate.drawing.adopt import adopt, read_labelled_before
-from annotate.drawing.eligible import run_of, with_gold, with_taken
+from annotate.drawing.eligible import list_earlier, run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.sequences import compute_shared_level, sequence_of, split_into_blocks
+from annotate.guidelines import carry_guidelines
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -77,11 +78,13 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             run=run,
             frame=made.frame,
             strata=strata_sizes(candidates, plan),
+            after=list_earlier(store, {q.field for q in task.spec.questions}, plan),
             frame_id=frame_id,
             shares=shared_with,
             level=level,
         )
         _keep(conn, task, plan)
+        carry_guidelines(conn, plan.name, task)
         conn.executemany(
             "INSERT INTO batch_units VALUES (?, ?, ?, ?, ?, ?)",
             [(plan.name, d.unit_id, "sample", d.stratum, d.probability, d.weight) for d in drawn]

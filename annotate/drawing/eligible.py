@@ -6,7 +6,7 @@ These units have all required inputs, and are not in an earlier batch.
 import json
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Candidate, Frame
@@ -87,13 +87,7 @@ def with_taken(
     # Including the drawn units, two draws from the same units have the same frame, regardless of the options
     # that selected it.
     fields = {q.field for q in task.spec.questions}
-    before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
-    rows = store.conn.execute(
-        f"SELECT batch, task FROM batches{before}", [] if of is None else [of]
-    ).fetchall()
-    alike = [
-        b for b, name in rows if fields & {q.field for q in read_stored_task(store, name).spec.questions}
-    ]
+    alike = list_earlier(store, fields, plan, of)
     # A check is never drawn, because the people who saw it know its answer. 0.2.0 left out the units of every
     # batch.
     of_0_2_0 = of is not None and plan.left_out is None
@@ -180,6 +174,32 @@ def read_unaccepted(store: Store, task: Task, name: str) -> set[str]:
         raise UsageError(f"run {run['run_id']} ({run['task']}) does not answer the questions of {task.name}")
     judged = relation.read_judged_units(store.conn, made["parents"][0]["run"])
     return judged - relation.read_judged_units(store.conn, run["run_id"])
+
+
+def list_earlier(store: Store, fields: Collection[str], plan: BatchPlan, of: str | None = None) -> list[str]:
+    """Return the batches on any of these fields that were there when a batch was drawn.
+
+    `of` is the batch, or None if it is drawn now. What the draw recorded has priority: after a merge, a batch that
+    was drawn on another machine may come first in the file.
+    """
+    rows = store.conn.execute(
+        "SELECT batch, task FROM batches WHERE ?1 IS NULL OR rowid < (SELECT rowid FROM batches WHERE batch = ?1) "
+        "OR batch IN (SELECT value FROM json_each(?2)) ORDER BY rowid",
+        [of, dumps(list(plan.after or ()))],
+    ).fetchall()
+    return [
+        batch
+        for batch, name in rows
+        if (of is None or plan.after is None or batch in plan.after)
+        and not {q.field for q in read_stored_task(store, name).spec.questions}.isdisjoint(fields)
+    ]
+
+
+def list_left_out(store: Store, task: Task, plan: BatchPlan, of: str) -> list[str]:
+    """Return the earlier batches whose sampled units the draw of the batch `of` left out."""
+    earlier = list_earlier(store, {q.field for q in task.spec.questions}, plan, of)
+    # 0.2.0 left out the units of every batch.
+    return [b for b in earlier if plan.left_out is None or _is_equal(store.conn, b)]
 
 
 def _bin(confidence: float | None) -> str:

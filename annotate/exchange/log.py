@@ -15,7 +15,17 @@ from annotate.exchange import result
 from annotate.exchange.responses import Response
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
-from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
+from annotate.sitting.events import (
+    ASSISTED,
+    BLIND,
+    FIRST_LAYER,
+    UNDECLARED,
+    WAS_CORRECTED,
+    Event,
+    Kind,
+    State,
+    fold,
+)
 from annotate.sitting.standing import append, make_session, write_state
 from judge.errors import BadInput
 from judge.store import Store, label_sources
@@ -219,7 +229,8 @@ class BatchLog:
             place_or_seat = self._join(response)
         position, role = place_or_seat
         query = (
-            "SELECT e.event_id, e.kind, e.field, e.value, e.reason, e.undoes, e.active_ms, e.idle_ms, e.at, "
+            "SELECT e.event_id, e.kind, e.field, e.value, e.reason, e.undoes, e.active_ms, e.idle_ms, "
+            f"{WAS_CORRECTED.format('e')}, e.at, "
             "s.version LIKE '% import %' FROM events AS e JOIN sessions AS s USING (session_id) "
             "WHERE e.batch = ? AND e.annotator_id = ? AND e.position = ? ORDER BY e.seq"
         )

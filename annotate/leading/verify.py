@@ -1,5 +1,6 @@
 """Verify a study: recompute its state from all logs, and compare the result with the stored rows."""
 
+import hashlib
 import json
 import math
 import sqlite3
@@ -8,8 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from annotate.drawing.batch import redraw
-from annotate.drawing.eligible import eligible
+from annotate.drawing.eligible import eligible, list_left_out
 from annotate.drawing.sample import DrawnUnit
+from annotate.guidelines import guideline_texts
 from annotate.leading.adjudication import POLICY
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import fold
@@ -18,6 +20,7 @@ from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.reread import unlike_replies
 from judge.store import Store
+from judge.store.export import read_stored_task
 from judge.store.label_sources import PEOPLE
 from judge.store.listing import dicts
 from judge.types import Json
@@ -53,6 +56,9 @@ def verify(store: Store) -> list[Finding]:
                 *_labels(conn),
                 *_judges(store),
                 *_weights(store),
+                *_draws(store),
+                *_guidelines(store),
+                *_corrections(conn),
                 *_splits(conn),
                 *_exposures(conn),
             ]
@@ -259,6 +265,84 @@ def _weight(design: Design) -> str:
     if p is None:
         return "no weight, because the unit was not drawn at random"
     return "a probability from 0 to 1" if math.isnan(p) else f"{weight} (probability {p})"
+
+
+def _draws(store: Store) -> Iterator[Finding]:
+    """Check what each draw recorded of earlier batches: they are older, and it left out the units that they drew."""
+    conn = store.conn
+    created = dict(conn.execute("SELECT batch, created FROM batches").fetchall())
+    query = (
+        "SELECT unit_id FROM batch_units WHERE batch = ?1 AND role = 'sample' "
+        "INTERSECT SELECT unit_id FROM batch_units WHERE batch = ?2 AND role = 'sample' ORDER BY 1"
+    )
+    for batch in created:
+        info = batch_info(store, batch)
+        for earlier in info.plan.after or ():
+            if created.get(earlier, "") > created[batch]:
+                yield Finding(
+                    "draw", f"batch '{batch}'", "only older batches before it", f"'{earlier}' is newer"
+                )
+        for earlier in list_left_out(store, info.task, info.plan, batch) if info.plan.after else ():
+            for (unit,) in conn.execute(query, [batch, earlier]):
+                where = f"batch '{batch}', unit '{unit}'"
+                yield Finding(
+                    "draw", where, f"a unit that batch '{earlier}' did not draw", "a unit of both batches"
+                )
+
+
+def _guidelines(store: Store) -> Iterator[Finding]:
+    """Check that tasks and guidelines have the text of their hash, and that sessions showed a text of their batch."""
+    conn = store.conn
+    for task, sha, text in conn.execute("SELECT task, sha256, template FROM tasks ORDER BY task").fetchall():
+        if hashlib.sha256(text.encode()).hexdigest() != sha:
+            yield Finding("guidelines", f"task {task}", f"the text with the hash {sha[:12]}", "another text")
+    batches = conn.execute("SELECT batch, task FROM batches ORDER BY rowid").fetchall()
+    for batch, name in batches:
+        texts = guideline_texts(conn, batch, read_stored_task(store, name))
+        for text in texts:
+            if hashlib.sha256(text.text.encode()).hexdigest() != text.sha256:
+                where = f"guidelines of batch '{batch}' since {text.since}"
+                yield Finding(
+                    "guidelines", where, f"the text with the hash {text.sha256[:12]}", "another text"
+                )
+        query = "SELECT old, at FROM guideline_changes WHERE batch = ? ORDER BY at, seq"
+        for before, (old, at) in zip(texts, conn.execute(query, [batch]).fetchall(), strict=False):
+            if old != before.sha256:
+                where = f"guidelines of batch '{batch}', change of {at}"
+                yield Finding("guidelines", where, f"a change of the text {before.sha256[:12]}", old[:12])
+        shown = "SELECT session_id, guidelines FROM sessions WHERE batch = ? AND guidelines IS NOT NULL ORDER BY 1"
+        for session, sha in conn.execute(shown, [batch]).fetchall():
+            if sha not in {text.sha256 for text in texts}:
+                where = f"batch '{batch}', session {session}"
+                yield Finding("guidelines", where, "guidelines of this batch", f"the text {sha[:12]}")
+
+
+def _corrections(conn: sqlite3.Connection) -> Iterator[Finding]:
+    """Check that the study has the values to which it was corrected, and that corrected units have a correction."""
+    stored = {
+        "item": "SELECT {} FROM items WHERE item_id = ?",
+        "passage": "SELECT {} FROM passages WHERE passage_id = ?",
+    }
+    query = (
+        "SELECT kind, id, field, new FROM corrections AS c WHERE kind IN ('item', 'passage') AND NOT EXISTS (SELECT 1 "
+        "FROM corrections AS o WHERE (o.kind, o.id, o.field) = (c.kind, c.id, c.field) AND (o.at, o.seq) > (c.at, c.seq))"
+    )
+    for kind, name, field, new in conn.execute(query).fetchall():
+        columns = [row[1] for row in conn.execute(f"PRAGMA table_info('{kind}s')")]
+        if field not in columns:
+            yield Finding("correction", f"{kind} '{name}'", "a column of the study", field)
+            continue
+        row = conn.execute(stored[kind].format(field), [name]).fetchone()
+        if row is None or row[0] != new:
+            where = f"{kind} '{name}', {field}"
+            yield Finding("correction", where, str(new), str(None if row is None else row[0]))
+    query = (
+        "SELECT unit_id, at FROM corrected_units WHERE at NOT IN (SELECT at FROM corrections) ORDER BY 1, 2"
+    )
+    for unit, at in conn.execute(query):
+        yield Finding(
+            "correction", f"unit '{unit}'", f"a correction of {at}", "nothing in the log of corrections"
+        )
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:

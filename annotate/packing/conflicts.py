@@ -9,7 +9,7 @@ from ulid import ULID
 from annotate.sitting.desk import Desk, batch_info
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import INSERT, append, events_at, make_session, replay_log
+from annotate.sitting.standing import INSERT, add_session, append, events_at, make_session, replay_log
 from judge.store import Store
 
 _ANSWER = "answer"
@@ -93,7 +93,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
         for event in _giving_way(mine, payload):
             append(conn, batch, person, position, event, session)
         for row in payload["sessions"]:
-            conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            add_session(conn, row)
         unit = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
         of = conn.execute(unit, [batch, person, position]).fetchone()[0]
         for event_id, *rest in new:

@@ -12,10 +12,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from annotate.guidelines import copy_changes, keep_guidelines
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Kind
-from annotate.sitting.standing import INSERT, WHOLE, is_stopped, replay_log
+from annotate.sitting.standing import INSERT, WHOLE, add_session, is_stopped, replay_log
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.prompts.inputs import ITEM_INPUTS, LIST_INPUTS
@@ -79,6 +80,7 @@ def _write(
     with open_study(path) as packed:
         with packed.transaction() as conn:
             keep_task(conn, info.task)
+            keep_guidelines(conn, info.task.spec.guidelines)
             conn.execute(
                 "INSERT INTO imports VALUES ('pack', 'pack', NULL, '{}', '{}', '{}', '{}', '[]', ?)",
                 [get_time()],
@@ -90,6 +92,7 @@ def _write(
                 "INSERT INTO batches VALUES (?, ?, 'validation', 0, ?, NULL, ?, ?, NULL, 'kept')",
                 [batch, info.task.name, options, person, get_time()],
             )
+            copy_changes(store.conn, conn, batch)
             conn.executemany(
                 "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
                 [(batch, person, *row) for row in rows],
@@ -116,7 +119,7 @@ def copy_events(
     position and the time of a new label. It returns the label's layer, or None if the label is blind.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
-        target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        add_session(target, row)
     query = f"SELECT {WHOLE} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     known = {r[0] for r in target.execute("SELECT event_id FROM events WHERE batch = ?", [batch])}
     there = source.execute(query, [batch, person])

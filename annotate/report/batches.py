@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
+from itertools import combinations
 
 from annotate.batch_plan import BatchPlan, Policy
+from annotate.drawing.eligible import list_left_out
 from annotate.report.cells import format_count
 from annotate.report.model import Block, Facts, Paragraph
 from judge.prompts.load import Task
@@ -33,18 +36,19 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     If `name` is given, only the batch with this name is described.
     """
     blocks: list[Block] = []
-    drawn: list[tuple[str, str, str]] = []
+    purposes = dict(store.conn.execute("SELECT batch, purpose FROM batches").fetchall())
+    frames: dict[str, BatchPlan] = {}
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
     for batch, task_name, purpose, seed, text, reveal, created, closed in store.conn.execute(query):
         task = read_stored_task(store, task_name)
-        if name not in (None, batch) or field not in task.fields:
-            # The batch has no block in the report, but later batches leave out its units.
-            drawn.append((batch, task_name, purpose))
+        if field not in task.fields:
             continue
         plan = BatchPlan.from_json(text)
+        frames[batch] = plan
+        if name not in (None, batch):
+            continue
         rows = [("task", task_name), ("made", created), ("closed", closed or "still open")]
-        earlier = [(b, p) for b, t, p in drawn if field in read_stored_task(store, t).fields]
-        drawn.append((batch, task_name, purpose))
+        earlier = [(b, purposes[b]) for b in list_left_out(store, task, plan, batch)]
         rows.append(("sampling", _sampling(purpose, seed, plan, earlier)))
         rows += [(caption, str(value)) for key, caption in OPTIONS.items() if (value := getattr(plan, key))]
         if plan.by in ("label", "confidence") and plan.run:
@@ -52,12 +56,14 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         if plan.training:
             rows.append(("training pass mark", str(plan.pass_mark)))
         rows += _counts(store, batch)
+        rows += _shared_units(store, batch, field)
         rows.append(("blind", _blind(store, batch, task, reveal, plan.assisted)))
         rows += _decisions(store, batch, plan.adjudication)
         rows += _changes(store, batch)
         rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
         blocks += [Paragraph(caution, "note") for caution in _cautions(store, batch, purpose, task, earlier)]
+    blocks += [Paragraph(text, "note") for text in _drawn_apart(frames) if name is None]
     return blocks or [Paragraph(NONE, "note")]
 
 
@@ -95,6 +101,37 @@ def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str,
     if plan.by:
         how += ", the same number from each stratum" if plan.equal_parts else ", in proportion to the strata"
     return f"{how} (seed {seed})"
+
+
+def _shared_units(store: Store, batch: str, field: str) -> list[tuple[str, str]]:
+    """Return a row with the sampled units that are also in the sample of another batch with the field, as after a
+    merge of two studies. The list is empty if there are none.
+    """
+    query = (
+        "SELECT o.batch, b.task, count(*), min(u.unit_id) FROM batch_units AS u JOIN batch_units AS o ON o.unit_id = u.unit_id "
+        "AND o.batch <> u.batch JOIN batches AS b ON b.batch = o.batch WHERE u.batch = ? AND u.role = 'sample' "
+        "AND o.role = 'sample' GROUP BY o.batch ORDER BY o.batch"
+    )
+    shared = [
+        f"{format_count(n, 'unit')} in {other} ({first}{', ...' if n > 1 else ''})"
+        for other, task, n, first in store.conn.execute(query, [batch])
+        if field in read_stored_task(store, task).fields
+    ]
+    return [("units that are also in other batches", "; ".join(shared))] if shared else []
+
+
+def _drawn_apart(plans: Mapping[str, BatchPlan]) -> list[str]:
+    """Return a sentence for each two batches from one frame of which neither draw left out the other's units."""
+    return [
+        f"Batches {first} and {second} were drawn from the same units, but apart from each other, as on two machines: "
+        "they are two samples and not one, a unit may be in both, and its labels count once."
+        for first, second in combinations(plans, 2)
+        if plans[first].frame_id is not None
+        and plans[first].frame_id == plans[second].frame_id
+        and None not in (plans[first].after, plans[second].after)
+        and first not in (plans[second].after or ())
+        and second not in (plans[first].after or ())
+    ]
 
 
 def _counts(store: Store, batch: str) -> list[tuple[str, str]]:

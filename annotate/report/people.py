@@ -7,6 +7,7 @@ import numpy as np
 
 from annotate.agreement.every_pair import Pairs, compute_pairs
 from annotate.leading.haste import describe_haste, paces
+from annotate.report.asked import describe_tasks
 from annotate.report.batches import batch_facts
 from annotate.report.cells import format_count, format_stored
 from annotate.report.model import (
@@ -14,7 +15,6 @@ from annotate.report.model import (
     Block,
     Cell,
     Column,
-    Facts,
     Figure,
     Paragraph,
     Section,
@@ -23,10 +23,10 @@ from annotate.report.model import (
     make_value_columns,
 )
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
-from judge.prompts.render import instructions
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import get_title
 from judge.store import Store
+from judge.store.label_rows import OLD_TEXT
 from judge.types import AnnotatorKind, Measure
 
 # The facts about annotators that reviewers ask for.
@@ -91,6 +91,8 @@ def _waiting(subject: Subject) -> list[str]:
                 "undeclared": f"{are} not known to be blind and {are} not used: import them again with --blind "
                 "(nobody saw a suggestion while labelling) or --assisted",
                 "assisted": f"{were} given with visible suggestions and {are} not used",
+                OLD_TEXT: f"{were} given before the text of the unit was corrected, and {are} not used until the unit is "
+                "labelled again",
                 "stopped": f"{are} not used: a lead stopped {person} in the batch",
             }
             if n and layer in reasons:
@@ -125,27 +127,7 @@ def sampling(store: Store, subject: Subject) -> Section:
         if subject.table
         else batch_facts(store, subject.options.batch, subject.panel.field)
     )
-    task = subject.panel.task
-    if task is not None:
-        question = task.question(subject.panel.field) if subject.panel.field not in task.spec.derive else None
-        source = None if question else task.spec.derive[subject.panel.field]
-        rows = [("task", f"{task.name}: {task.spec.title}"), ("unit", task.spec.unit)]
-        rows.append(("shown", ", ".join(task.input_names)))
-        if question and question.ask:
-            rows.append(("question", question.ask))
-        if source:
-            origin = f"from '{source.source}'" + (f" and gold '{source.gold}'" if source.gold else "")
-            rows.append(
-                ("derived", f"{origin}: " + "; ".join(f"{k} gives {v}" for k, v in source.table.items()))
-            )
-        for label in question.labels if question else ():
-            rows.append((f"label '{label.value}'", label.meaning or "no meaning given"))
-        rows.append(("level", subject.panel.level))
-        blocks.append(Facts("task", "The question, as worded in the task file", rows))
-        if text := instructions(task):
-            blocks += [Paragraph("Instructions for people and judges:"), Paragraph(text, "quote")]
-        if task.spec.guidelines:
-            blocks += [Paragraph("Guidelines for people:"), Paragraph(task.spec.guidelines.strip(), "quote")]
+    blocks += describe_tasks(store, subject)
     return Section("sampling", "How units were chosen, and what was asked", blocks)
 
 

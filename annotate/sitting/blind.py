@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from annotate.sitting.events import WAS_CORRECTED
 from annotate.sitting.unit import PARTS
 from annotate.store import ADJUDICATED
 from judge.errors import StudyError, WriteFailed
@@ -202,7 +203,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     view(
         "my_events",
         "SELECT a.seq, a.event_id, a.position, a.kind, a.field, a.value, a.reason, a.undoes, a.active_ms, "
-        f"a.idle_ms, a.shown_ms, a.at FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
+        f"a.idle_ms, a.shown_ms, a.at, {WAS_CORRECTED.format('a')} AS outdated FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
     )
     view(
         "my_key",

@@ -17,11 +17,20 @@ from typing import Any
 
 from ulid import ULID
 
+from annotate.guidelines import keep_guidelines
 from annotate.sitting import exposure
 from annotate.sitting.blind import BUSY_MS, Blind, Seat, explain_to_person
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, explain_refusal, fold
 from annotate.sitting.queue import BatchInfo, Queue, batch_info
-from annotate.sitting.standing import append, events_at, is_stopped, people_of, refuse_person, write_state
+from annotate.sitting.standing import (
+    add_session,
+    append,
+    events_at,
+    is_stopped,
+    people_of,
+    refuse_person,
+    write_state,
+)
 from annotate.sitting.unit import Sheet, TimeSpent
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
@@ -90,10 +99,10 @@ class Desk(Queue):
         try:
             session = str(ULID())
             with store.transaction() as conn:
-                conn.execute(
-                    "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, NULL)",
-                    [session, batch, annotator, person, version("adjudge"), get_time()],
-                )
+                # The screen shows this text until the session ends, even if a lead changes it meanwhile.
+                shown = keep_guidelines(conn, info.task.spec.guidelines)
+                program, at = version("adjudge"), get_time()
+                add_session(conn, [session, batch, annotator, person, program, at, None, shown])
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
             desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), store.clone(), busy_ms, lock)
         except BaseException:
@@ -235,6 +244,8 @@ class Desk(Queue):
             "AND NOT EXISTS (SELECT 1 FROM my_events AS x WHERE x.undoes = e.event_id) "
             f"AND NOT (e.kind IN ({first}) AND EXISTS "
             "(SELECT 1 FROM my_units AS u WHERE u.position = e.position AND u.locked = 1)) "
+            # What was done before the text was corrected is not the latest work on the unit.
+            "AND NOT e.outdated "
             "ORDER BY e.seq DESC LIMIT 1"
         )
         rows = self._blind.rows(query)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from annotate.batch_plan import BatchPlan
+from annotate.guidelines import with_guidelines_of
 from annotate.sitting.blind import Blind
 from annotate.sitting.events import Event, State, UnitStatus, fold, spans_of
 from annotate.sitting.unit import PARTS, AnswerPart, ReviewLine, Sheet, ShownPassage, Source
@@ -54,9 +55,8 @@ def batch_info(store: Store, name: str) -> BatchInfo:
         raise UsageError(
             f"no batch '{name}'; available: {', '.join(names) or 'none yet; to draw one: ' + command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
-    return BatchInfo(
-        name, read_stored_task(store, row[0]), BatchPlan.from_json(row[1]), row[2] is not None, row[3], row[4]
-    )
+    task = with_guidelines_of(store.conn, name, read_stored_task(store, row[0]))
+    return BatchInfo(name, task, BatchPlan.from_json(row[1]), row[2] is not None, row[3], row[4])
 
 
 class Queue:
@@ -140,7 +140,7 @@ class Queue:
 
     def _events(self, position: int) -> list[Event]:
         query = (
-            "SELECT event_id, kind, field, value, reason, undoes, active_ms, idle_ms FROM my_events "
+            "SELECT event_id, kind, field, value, reason, undoes, active_ms, idle_ms, outdated FROM my_events "
             "WHERE position = ? ORDER BY seq"
         )
         return [Event(*row) for row in self._blind.rows(query, [position])]

@@ -10,7 +10,16 @@ from importlib.metadata import version
 
 from ulid import ULID
 
-from annotate.sitting.events import STOPPED, Event, NewLabel, State, fold, label_rows, standing
+from annotate.sitting.events import (
+    STOPPED,
+    WAS_CORRECTED,
+    Event,
+    NewLabel,
+    State,
+    fold,
+    label_rows,
+    standing,
+)
 from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.prompts.load import Task
@@ -19,7 +28,7 @@ from judge.store.label_sources import add, clear
 from judge.store.study import get_time
 from judge.types import GOLD, Json
 
-_EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
+_EVENT = f"event_id, kind, field, value, reason, undoes, active_ms, idle_ms, {WAS_CORRECTED.format('e')}"
 WHOLE = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
 """The columns of an event, except its number."""
 INSERT = f"INSERT INTO events ({WHOLE}) VALUES ({', '.join('?' * 14)})"
@@ -64,7 +73,8 @@ def follow(
     """Return the data computed from the state of a unit: the columns of its assignment, and rows for `label_sources`."""
     stopped = is_stopped(conn, seat[0], seat[1])
     if stopped:
-        state.layers = state.layers | dict.fromkeys(state.answers, STOPPED)
+        for side in filter(None, (state, state.before)):
+            side.layers = side.layers | dict.fromkeys(side.answers, STOPPED)
     fields = [q.field for q in task.spec.questions]
     values = standing(state, fields)
     if role not in KEPT:
@@ -105,7 +115,7 @@ def _read_times(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tu
 
 def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
     """Return a map from each position in one person's queue to its events in order."""
-    query = f"SELECT position, {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
+    query = f"SELECT position, {_EVENT} FROM events AS e WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     events: dict[int, list[Event]] = {}
     for position, *event in conn.execute(query, [batch, person]):
         events.setdefault(position, []).append(Event(*event))
@@ -114,7 +124,9 @@ def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, li
 
 def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) -> list[Event]:
     """Return the events at one position in a queue, in order."""
-    query = f"SELECT {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
+    query = (
+        f"SELECT {_EVENT} FROM events AS e WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
+    )
     return [Event(*row) for row in conn.execute(query, [batch, person, position])]
 
 
@@ -145,7 +157,21 @@ def append(
     """Append one event to the log. `at` is the time of the event (default: now). `TimeSpent` describes `shown_ms`."""
     conn.execute(
         INSERT,
-        [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or get_time()],
+        [e.event_id, batch, person, position, str(e.kind), *e[2:8], shown_ms, session, at or get_time()],
+    )
+
+
+def add_session(conn: sqlite3.Connection, row: Sequence[Json]) -> None:
+    """Store a session, unless it is already stored.
+
+    The row has the columns of `sessions`. Its last value, the hash of the guidelines, may be missing. It is
+    stored only if the study has guidelines with this hash, because the row may come from a pack.
+    """
+    guidelines = row[7] if len(row) > 7 else None
+    conn.execute(
+        "INSERT OR IGNORE INTO sessions (session_id, batch, annotator_id, person, version, started, ended, guidelines) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT sha256 FROM prompts WHERE sha256 = ?8))",
+        [*row[:7], guidelines],
     )
 
 
@@ -155,9 +181,7 @@ def make_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, o
     """
     session, at = str(ULID()), get_time()
     program = f"{version('adjudge')} {opened_by}"
-    conn.execute(
-        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", [session, batch, seat, person, program, at, at]
-    )
+    add_session(conn, [session, batch, seat, person, program, at, at])
     return session
 
 

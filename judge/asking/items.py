@@ -40,6 +40,11 @@ class Imported:
         ]
 
     @property
+    def reports(self) -> list[ImportReport]:
+        """The reports of the transactions."""
+        return [report for _, report in self.transactions]
+
+    @property
     def skipped(self) -> list[str]:
         """The skipped rows, each with its file, line and reason."""
         return [str(problem) for _, report in self.transactions for problem in report.skipped]

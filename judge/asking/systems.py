@@ -86,6 +86,8 @@ def import_files(store: Store, paths: Sequence[Path], options: Options, outputs:
     done = FilesImported()
     # Only rankings have a stage.
     rankings = [path for path in paths if outputs.stage is not None or is_ranking(path)]
+    if options.correct is not None and len(rankings) < len(paths):
+        raise UsageError("--correct replaces only rankings; import a changed answer under another condition")
     others = [path for path in paths if path not in rankings]
     check_rankings(rankings, outputs)
     done.reports += import_each(
@@ -187,10 +189,10 @@ def _import_rankings(
     # A ranking with the name of a system belongs to that system.
     name, stage = outputs.name or outputs.system, str(outputs.stage)
     info = ImportInfo("rankings", {}, options.dataset, {"stage": stage, **({"name": name} if name else {})})
-    ids = Ids(store, options.dataset)
+    ids, add = Ids(store, options.dataset), partial(add_rankings, correct=options.correct)
     read_rows = partial(rankings.read_rankings, stage=stage, name=name, ids=ids, note=options.note)
     yield from import_each(
-        store, paths, info, outputs.skip_bad, lambda path, bad: read_rows(path, bad=bad), add_rankings
+        store, paths, info, outputs.skip_bad, lambda path, bad: read_rows(path, bad=bad), add
     )
 
 

@@ -148,7 +148,8 @@ def document(
     """Return the result in the documented JSON form."""
     tasks = [_task_document(r) for r in results]
     total: dict[str, int] = {
-        s: sum(int(t[s]) for t in tasks) for s in ("units", "labelled", *STATUSES[1:], "reused")
+        s: sum(int(t[s]) for t in tasks)
+        for s in ("units", "labelled", *STATUSES[1:], "reused", "already_judged")
     }
     judged = sum(sum(r.report.ended.values()) for r in results)
     spent = sum(r.report.seconds for r in results)
@@ -175,6 +176,7 @@ def _task_document(r: TaskResult) -> dict[str, Any]:
         "labelled": r.report.labelled,
         **ended,
         "reused": r.report.reused,
+        "already_judged": r.report.already_judged,
         "seconds": round(r.report.seconds, 3),
         "units_per_second": sum(ended.values()) / r.report.seconds if r.report.seconds else None,
         "labels": {f.field: f.labels for f in r.fields},

@@ -1,8 +1,10 @@
 """judge items: import, list and show items and passages."""
 
-from collections.abc import Callable, Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,12 +15,63 @@ from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.store import Store, listing
 
+if TYPE_CHECKING:
+    from judge.store.imports import ImportReport
+    from judge.types import Correct
+
 EMBEDDED, RELEVANT = "embedded/minilm", "relevant"
 """A judge that needs no API key, and the only task that it supports."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 skip_option = click.option("--skip-bad", is_flag=True, help="Skip invalid rows and list them.")
+_correct = click.option(
+    "--correct", is_flag=True, help="Show which stored values the file would change. Change them with --yes."
+)
+_yes = click.option("--yes", is_flag=True, help="Store the changes that --correct shows.")
+correct_options = console.combine_options(_correct, _yes)
+
+
+def read_correct(correct: bool, yes: bool) -> Correct | None:
+    """Return the value of `Options.correct` for the options --correct and --yes."""
+    if yes and not correct:
+        raise UsageError("--yes confirms the changes that --correct shows; add --correct")
+    return None if not correct else "apply" if yes else "show"
+
+
+def corrections_json(reports: Sequence[ImportReport]) -> dict[str, Any]:
+    """Return the keys of a JSON document that describe corrections. Without corrections, there are none."""
+    if not any(report.corrections for report in reports):
+        return {}
+    outdated = {
+        name: sum(report.outdated[name] for report in reports) for name in ("units", "people", "judges")
+    }
+    return {
+        "corrections": [c.as_json() for report in reports for c in report.corrections],
+        "outdated": outdated,
+        "stored": all(report.confirmed for report in reports),
+    }
+
+
+def finish_corrections(reports: Sequence[ImportReport], as_json: bool) -> None:
+    """Print the corrections of an import. Raises UsageError if the user has not confirmed them."""
+    from judge.store.corrections import MOST_LISTED
+    from judge.store.imports import describe_corrections
+
+    rows = [c.as_json() for report in reports for c in report.corrections]
+    if rows and not as_json:
+        shown = [
+            {k: console.shorten(v, 40) if v else "" for k, v in row.items()} for row in rows[:MOST_LISTED]
+        ]
+        console.emit_rows("corrections", shown, ["kind", "id", "field", "old", "new"])
+        if len(rows) > MOST_LISTED:
+            console.note(f"and {len(rows) - MOST_LISTED:,} more; --json lists all of them")
+    for line in describe_corrections(reports):
+        console.note(line)
+    if not all(report.confirmed for report in reports):
+        raise UsageError(
+            "nothing of a file with corrections was stored; to store it, run the command again with --yes"
+        )
 
 
 def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
@@ -65,6 +118,7 @@ def items() -> None:
     help="Import another tool's scores as that tool's labels, e.g. ragas=faithfulness.",
 )
 @skip_option
+@correct_options
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -82,6 +136,8 @@ def import_(
     as_text: tuple[str, ...],
     scores: tuple[str, ...],
     skip_bad: bool,
+    correct: bool,
+    yes: bool,
     dry_run: bool,
     db: Path,
     as_json: bool,
@@ -98,6 +154,9 @@ def import_(
 
     Importing the same file again changes nothing. If a row is invalid, the error names its file, line and
     field. Nothing from that file is then imported, unless you use --skip-bad.
+
+    Stored texts and gold labels are changed only with --correct. Labels that were given for a changed text do
+    not count until the unit is labelled again.
     """
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, suggest_maps
@@ -123,6 +182,7 @@ def import_(
         system=system,
         as_text=frozenset(as_text),
         scores=read_scores(scores),
+        correct=read_correct(correct, yes),
     )
     try:
         if dry_run:
@@ -145,6 +205,8 @@ def import_(
         words += [word for value in scores for word in ("--scores", value)]
         words += ["--dry-run"] if dry_run else []
         words += ["--skip-bad"] if skip_bad else []
+        words += ["--correct"] if correct else []
+        words += ["--yes"] if yes else []
         raise BadInput(
             f"{lacking.reason}; try: {command('judge items import', *words)}",
             path=lacking.path,
@@ -156,12 +218,15 @@ def import_(
     for text in done.notes:
         console.note(text)
     if as_json:
-        console.emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
+        document = {"study": str(db), "rows": rows, "skipped": done.skipped, **corrections_json(done.reports)}
+        console.emit_json("import", document)
+        finish_corrections(done.reports, as_json)
         return
     columns = ["files", "items", "passages", "answers", "labels", "unchanged", "skipped"]
     console.emit_rows(
         "import", rows, [name for name in columns if name != "answers" or any(row[name] for row in rows)]
     )
+    finish_corrections(done.reports, as_json)
     if dry_run:
         for line in shown or ["no shipped task fits this file"]:
             console.print_lines(line)

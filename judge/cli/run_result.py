@@ -35,7 +35,8 @@ def finish(
     else:
         # A run whose units all have an answer takes no measurable time.
         rate = sum(report.ended.values()) / report.seconds if report.seconds > 0 else 0.0
-        counts = " · ".join(f"{document[s]} {s}" for s in (*STATUSES, "reused") if document[s] or s == "ok")
+        shown = (*STATUSES, "reused", "already_judged")
+        counts = " · ".join(f"{document[s]} {s.replace('_', ' ')}" for s in shown if document[s] or s == "ok")
         print(f"run {report.run_id}: {plan.task.name} with {plan.model}")
         print(
             f"{report.labelled} of {report.units} units have a label ({counts}) in {report.seconds:.1f} s, {rate:.1f}/s"

@@ -26,7 +26,7 @@ from typing import Protocol
 from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.importers.roles import CommonTable
-from judge.types import Row
+from judge.types import Correct, Row
 
 __all__ = ["Bad", "Importer", "Options", "Row", "get", "ignore", "names"]
 
@@ -60,6 +60,7 @@ class Options:
     - `as_text`: columns whose cells are never parsed.
     - `scores`: maps a column of numbers to the tool that assigned these scores.
     - `taken`: how the columns of a table from a common evaluation tool are interpreted.
+    - `correct`: what to do with values that differ from the stored ones (`judge.store.imports.add_rows`).
     """
 
     dataset: str | None = None
@@ -70,6 +71,7 @@ class Options:
     as_text: frozenset[str] = frozenset()
     scores: Mapping[str, str] = field(default_factory=dict)
     taken: CommonTable | None = None
+    correct: Correct | None = None
 
 
 class Importer(Protocol):

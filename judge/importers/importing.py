@@ -37,7 +37,8 @@ def import_files(
     """Import the files. Return the paths and the report of each transaction.
 
     Raises UsageError if a path is not a file, and BadInput for the first bad row unless `skip_bad` is set. If
-    a file has an error, nothing from this file is stored.
+    a file has an error, nothing from this file is stored. The error for values that differ from the stored ones
+    lists all of them.
     """
     # All paths are checked before the first import, so that nothing is imported if a later path is mistyped.
     for path in paths:
@@ -57,7 +58,9 @@ def import_files(
             file_options = understood(group[0], rows_seen, options, known)
             info = ImportInfo(name, files, file_options.dataset, file_options.maps, file_options.label_maps)
             rows = importer.read_rows(group, file_options, bad)
-            reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
+            reports.append(
+                ([str(p) for p in group], add_items(store, rows, info, skipped, bad, options.correct))
+            )
     return reports
 
 
@@ -167,7 +170,8 @@ def import_rows(
     options = understood(Path(name), kept[:LOOKED_AT], options)
     info = ImportInfo(FORMAT, {name: _sha256(kept)}, options.dataset, options.maps, options.label_maps)
     with Store.open(db) as store:
-        return add_items(store, _items(name, kept, options, bad, columns), info, skipped, bad)
+        items = _items(name, kept, options, bad, columns)
+        return add_items(store, items, info, skipped, bad, options.correct)
 
 
 def _items(

@@ -103,7 +103,7 @@ class _Batched:
             self.plan = replace(self.plan, opened=None)
             report = RunReport(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
             report.notes = first.notes
-            report.reused = count_judged(self.store, self.plan, first.run_id)
+            report.already_judged = count_judged(self.store, self.plan, first.run_id)
             report.stopped = first.stopped
             try:
                 self._rounds(report)

@@ -481,5 +481,6 @@ class Panel:
             shown={run: named(n) for run, n in self.shown.items()},
             distributions={named(n): p for n, p in self.distributions.items()},
             outside={named(n): o for n, o in self.outside.items()},
+            layers={named(n): by_layer for n, by_layer in self.layers.items()},
             looks={named(n): look for n, look in self.looks.items()},
         )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from judge.stats.ratings import IntArray
-from judge.store.label_rows import FIRST
+from judge.store.label_rows import FIRST, OLD_TEXT
 from judge.store.runs import DRIFT, TRIED
 from judge.store.study import dumps
 
@@ -234,12 +234,36 @@ def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
-    """Return the number of labels for each annotator and layer, except for the layers `first` and `revised`."""
+    """Return the number of labels for each annotator and layer, except for the layers `first` and `revised`.
+
+    A judge's label for an old text is not counted if the judge has labelled the new text.
+    """
+    again = (
+        "SELECT 1 FROM labels AS n WHERE n.annotator_id = o.annotator_id AND n.field = o.field "
+        "AND n.unit_id = o.unit_id AND n.repeat = o.repeat AND n.layer = 'first'"
+    )
     query = (
-        "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
-        "GROUP BY 1, 2 ORDER BY 1, 2"
+        "SELECT annotator_id, layer, count(*) FROM labels AS o WHERE field = ? AND layer NOT IN ('first', 'revised') "
+        f"AND NOT (layer = '{OLD_TEXT}' AND EXISTS ({again})) GROUP BY 1, 2 ORDER BY 1, 2"
     )
     return _nest(conn.execute(query, [field]))
+
+
+def count_by_version(conn: sqlite3.Connection, field: str, batch: str | None = None) -> dict[str | None, int]:
+    """Return how many of people's labels were given under each version of a task, in a batch or in all batches.
+
+    Labels without a batch, such as imported ones, have the key None: the study does not record their version.
+    """
+    task = (
+        "(SELECT b.task FROM json_each(l.sources) AS s JOIN batches AS b "
+        "ON s.value IN ('batch:' || b.batch, 'adjudication:' || b.batch) ORDER BY b.batch IS NOT ?2, b.created LIMIT 1)"
+    )
+    inside = "?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(l.sources) AS s WHERE s.value = 'batch:' || ?2)"
+    query = (
+        f"SELECT {task}, count(*) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
+        f"WHERE a.kind = 'human' AND l.field = ?1 AND ({inside}) GROUP BY 1"
+    )
+    return dict(conn.execute(query, [field, batch]).fetchall())
 
 
 def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:

@@ -23,6 +23,7 @@ from judge.notes import Note
 from judge.prompts.load import Task
 from judge.stats import Ratings
 from judge.store import Store, splits
+from judge.store.label_rows import OLD_TEXT
 from judge.store.origin import origins
 from judge.store.splits import Look
 from judge.types import AnnotatorKind
@@ -169,6 +170,17 @@ def read_panel(
     conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}
     if conflicts:
         notes.append(Note("in_conflict", n=sum(conflicts.values()), who=tuple(conflicts)))
+    by_layer = {
+        shown.get(n, n): layers for n, layers in relation.layers(store.conn, name).items() if n in kinds
+    }
+    old = {who: layers[OLD_TEXT] for who, layers in by_layer.items() if OLD_TEXT in layers}
+    versions = {
+        task: n for task, n in relation.count_by_version(store.conn, name, scope.batch).items() if task
+    }
+    if len(versions) > 1 and AnnotatorKind.HUMAN in {kinds[n] for n in names}:
+        notes.append(Note("versions", labels=tuple(sorted(versions.items()))))
+    if old:
+        notes.append(Note("old_text", n=sum(old.values()), who=tuple(old)))
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
@@ -185,7 +197,7 @@ def read_panel(
         notes=tuple(notes),
         inside=None if drawn is None else np.isin(rows.rowids, drawn),
         weights=weights(store, scope.batch, name),
-        layers={n: by_layer for n, by_layer in relation.layers(store.conn, name).items() if n in kinds},
+        layers=by_layer,
         looks=looks,
         conflicts=conflicts,
     )

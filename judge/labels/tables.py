@@ -6,6 +6,7 @@ line.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,15 @@ REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICAT
 """As in a study, annotators with these names are references."""
 WEIGHT = "weight"
 """The name of the column with design weights in a table that was exported from a study."""
+KINDS = ("annotator_kind", "kind", "annotator_type")
+"""The names of a column that says what kind of annotator a row of a long table is from."""
+MODEL_KINDS = {"judge", "model", "llm", "machine", "ai", "auto"}
+HUMAN_KINDS = {"human", "person", "people", "annotator", "expert", "crowd"}
+MODEL_NAMES = re.compile(
+    r"(?<![a-z])(chatgpt|gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|qwq|command[-_ ]?r|deepseek|phi[-_ ]?\d|llm)"
+    r"(?![a-z])"
+)
+"""What the name of a model usually contains, in lower case. A following digit or hyphen belongs to its version."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +118,12 @@ def read_table(
     codes, requested = _matrix(cells, code_of)
     names, units = cells.annotators.names, cells.units.names
     kinds = _kinds(names, judges)
+    notes = _check_models(path, layout, names, kinds)
     if layout.annotators:
         # In a wide table an empty cell of a person usually means that the unit was not assigned; a judge was asked about every unit.
         requested = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
-    clusters, notes = _clusters(cells)
+    clusters, cluster_notes = _clusters(cells)
+    notes += cluster_notes
     ratings = Ratings.from_codes(codes, domain, names, clusters=clusters, units=units)
     # A table with swapped columns would be read without an error.
     if len(names) > len(units):
@@ -329,6 +341,61 @@ def _clusters(cells: _Cells) -> tuple[IntArray | None, list[Note]]:
     alone = named.count("")
     place = [numbers[name] if name else len(numbers) + i for i, name in enumerate(named)]
     return np.array(place), [Note("no_cluster", n=alone)] if alone else []
+
+
+def looks_like_model(name: str) -> bool:
+    """Return whether an annotator's name contains the name of a language model, such as `gemini_flash`."""
+    return MODEL_NAMES.search(name.lower()) is not None
+
+
+def _check_models(
+    path: Path, layout: Layout, names: Sequence[str], kinds: dict[str, AnnotatorKind]
+) -> list[Note]:
+    """Raise UsageError if an annotator who would count as a person is probably a model.
+
+    A column for the kind of annotator (`KINDS`) says so, or else the name does. If the user has named the
+    annotators (--annotators), the result is a note instead.
+    """
+    stated = _read_kinds(path, layout)
+    people = [name for name in names if kinds[name] is AnnotatorKind.HUMAN]
+    models = [
+        name
+        for name in people
+        if (stated[name] in MODEL_KINDS if stated.get(name) else looks_like_model(name))
+        and stated.get(name) not in HUMAN_KINDS
+    ]
+    if not models:
+        return []
+    if layout.annotators or layout.only:
+        return [Note("models_as_people", who=tuple(models))]
+    reason = (
+        "the column for the kind of annotator says model"
+        if stated
+        else "a name like this is usually a model's"
+    )
+    others = [name for name in people if name not in models]
+    judges = [name for name in names if kinds[name] is AnnotatorKind.JUDGE]
+    # Without another person, the first way on is to insist that they are people.
+    way, listed = ("leave them out", [*others, *judges]) if others else ("count them as people", list(names))
+    raise UsageError(
+        f"{path}: {', '.join(models)} would count as people, but {reason}; to {way}: "
+        f"--annotators {','.join(listed)}; to use them as judges: {' '.join(f'--judge {n}' for n in models)}"
+    )
+
+
+def _read_kinds(path: Path, layout: Layout) -> dict[str, str]:
+    """Return the kind of each annotator that a long table gives in one of the columns `KINDS`, in lower case."""
+    if layout.annotator is None:
+        return {}
+    free = [c for c in table(path, layout.columns).columns if c not in layout.columns]
+    column = next((c for name in KINDS for c in free if c.strip().lower() == name), None)
+    if column is None:
+        return {}
+    return {
+        name: kind.strip().lower()
+        for _, (name, kind) in read_rows(path, [layout.annotator, column])
+        if kind.strip().lower() in MODEL_KINDS | HUMAN_KINDS
+    }
 
 
 def _kinds(names: Sequence[str], judges: Sequence[str]) -> dict[str, AnnotatorKind]:

@@ -68,7 +68,7 @@ def _find_finished(store: Store, plan: Plan, provider: Provider) -> RunReport | 
     if count_judged(store, plan, run_id) < wanted or run_id in runs.read_tried(store.conn):
         return None
     report = RunReport(
-        run_id, True, wanted, left_out, reused=wanted, labelled=count_labelled(store, plan, run_id)
+        run_id, True, wanted, left_out, already_judged=wanted, labelled=count_labelled(store, plan, run_id)
     )
     report.price = plan.price(facts)
     report.notes = ("nothing to do: every unit has an answer already, and the server was not called",)

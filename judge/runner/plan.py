@@ -98,8 +98,8 @@ class Plan:
 class RunReport:
     """The state of a run.
 
-    `ended` counts this invocation's units by status. These counts, `reused` (judged before, or answered by an
-    identical request) and `pending` sum to `units`. In a run over millions of units, `units` is 0 until the
+    `ended` counts this invocation's units by status. These counts, `reused` (answered by an identical request),
+    `already_judged` (by an earlier invocation of this run) and `pending` sum to `units`. In a run over millions of units, `units` is 0 until the
     units have been counted.
     """
 
@@ -109,6 +109,7 @@ class RunReport:
     left_out: int = 0
     ended: Counter[str] = field(default_factory=Counter)
     reused: int = 0
+    already_judged: int = 0
     labelled: int = 0
     reserved: int = 0
     """Number of pending units that are in an open provider batch (`judge jobs show`)."""
@@ -130,7 +131,7 @@ class RunReport:
     @property
     def done(self) -> int:
         """Number of units with a judgement, from this invocation or an earlier one."""
-        return self.reused + sum(self.ended.values())
+        return self.reused + self.already_judged + sum(self.ended.values())
 
     @property
     def pending(self) -> int:
@@ -145,8 +146,8 @@ class RunReport:
         return self.error or (self.last_failure if nothing else None)
 
     def as_json(self, plan: Plan) -> dict[str, Json]:
-        """Return the counts in their documented form: ok, unparsed, refused, truncated, failed, reused and
-        pending sum to units.
+        """Return the counts in their documented form: ok, unparsed, refused, truncated, failed, reused,
+        already_judged and pending sum to units.
 
         `cost` is in US dollars. It is an upper bound if calls were lost or their tokens were not counted. It
         is None if there is no price and the server reported no cost. `reported_usd` is the sum of the costs
@@ -168,7 +169,7 @@ class RunReport:
             "model": plan.model,
             "units": self.units,
             **{status: self.ended[status] for status in STATUSES},
-            **attributes(self, "reused", "pending", "labelled", "left_out", "resumed"),
+            **attributes(self, "reused", "already_judged", "pending", "labelled", "left_out", "resumed"),
             "seconds": round(self.seconds, 3),
             "tokens": dict(self.usage),
             "cost": cost,

@@ -227,7 +227,7 @@ class _Run:
 
     async def _feed(self) -> None:
         with explain_errors(self.store.path):
-            self.report.reused += count_judged(self.store, self.plan, self.report.run_id)
+            self.report.already_judged += count_judged(self.store, self.plan, self.report.run_id)
             for repeat in range(self.plan.repeats):
                 await self._feed_repeat(repeat)
         self.dispatcher.feed_is_empty()

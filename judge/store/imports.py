@@ -4,7 +4,7 @@ import json
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -12,9 +12,10 @@ from ulid import ULID
 
 from judge.errors import BadInput
 from judge.files import stop
-from judge.store import label_rows, label_sources
+from judge.store import corrections, label_rows, label_sources
+from judge.store.corrections import ChangedValue
 from judge.store.study import Store, dumps, get_time
-from judge.types import AnnotatorKind, Json, Vote, Where
+from judge.types import AnnotatorKind, Correct, Json, Vote, Where
 
 T = TypeVar("T")
 
@@ -43,6 +44,46 @@ class ImportReport:
     datasets: list[str]
     label_counts: dict[str, Counter[str]]
     skipped: list[BadInput]
+    corrections: list[ChangedValue] = field(default_factory=list)
+    """The stored values that were corrected or, if the user has not confirmed the change, that would be."""
+    outdated: Counter[str] = field(default_factory=Counter)
+    """The number of units whose text a correction changed, and of labels on them that no longer count."""
+    confirmed: bool = True
+    """False if there were corrections to confirm, so that nothing of the file was stored."""
+
+
+def describe_corrections(reports: Sequence[ImportReport]) -> list[str]:
+    """Return sentences about the corrections of these imports, or an empty list if there are none."""
+    done = [c for report in reports for c in report.corrections]
+    if not done:
+        return []
+    kinds = Counter(c.kind for c in done)
+    outdated = sum((report.outdated for report in reports), Counter[str]())
+    stored = all(report.confirmed for report in reports)
+    would = "" if stored else "would "
+    lines = [
+        f"{'corrected' if stored else 'would be corrected'}: "
+        + ", ".join(f"{kinds[k]:,} {noun}" for k, noun in _NOUNS.items() if kinds[k])
+    ]
+    if outdated["people"] + outdated["judges"]:
+        lines.append(
+            f"the text of {outdated['units']:,} units {would}change{'d' if stored else ''}: {outdated['people']:,} labels by "
+            f"people and {outdated['judges']:,} by judges {'do' if stored else 'would'} not count until these units are "
+            "labelled again"
+        )
+    return lines
+
+
+_NOUNS = {
+    "item": "values of items",
+    "passage": "values of passages",
+    "gold": "gold labels",
+    "ranking": "ranked lists",
+}
+
+
+class _Unconfirmed(Exception):
+    """Raised to roll back an import whose corrections the user has not confirmed."""
 
 
 class Adder(ABC, Generic[T]):
@@ -60,7 +101,9 @@ class Adder(ABC, Generic[T]):
         self.counts: Counter[str] = Counter(dict.fromkeys((*self.adds, "unchanged"), 0))
         self.label_counts: dict[str, Counter[str]] = {}
         self.datasets: set[str] = set()
-        self.votes = Votes(conn, self.counts, self.label_counts, f"items:{self.import_id}")
+        self.differing: list[ChangedValue] = []
+        """The values in which the file differs from the study. An adder stores everything else of a row."""
+        self.votes = Votes(conn, self.counts, self.label_counts, f"items:{self.import_id}", self.differing)
 
     @abstractmethod
     def add(self, row: T) -> None:
@@ -75,13 +118,37 @@ def add_rows(
     skipped: list[BadInput],
     bad: Callable[[BadInput], None] = stop,
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
+    correct: Correct | None = None,
 ) -> ImportReport:
     """Store the rows in one transaction. An import that adds no new rows is not recorded.
 
     `beside` is called in the same transaction, to store data that came with the rows. The error for a bad row
     is passed to `bad`. If `bad` raises the error, the whole import is rolled back. Otherwise `bad` adds the
     error to `skipped`.
+
+    A value that differs from the stored one is bad, too, unless `correct` is given. With `apply`, it replaces the
+    stored value. With `show`, nothing is stored if there is such a value, and the report lists what would change.
     """
+    report = ImportReport(adder.import_id, adder.counts, [], adder.label_counts, skipped)
+    try:
+        _add_all(store, adder, rows, info, skipped, bad, beside, correct, report)
+    except _Unconfirmed:
+        report.confirmed = False
+    report.datasets = sorted(adder.datasets)
+    return report
+
+
+def _add_all(
+    store: Store,
+    adder: Adder[T],
+    rows: Iterable[T],
+    info: ImportInfo,
+    skipped: list[BadInput],
+    bad: Callable[[BadInput], None],
+    beside: Callable[[sqlite3.Connection], None],
+    correct: Correct | None,
+    report: ImportReport,
+) -> None:
     with store.transaction() as conn:
         conn.execute(
             # First, because every row refers to its import.
@@ -102,6 +169,12 @@ def add_rows(
             except BadInput as e:
                 bad(e)
         beside(conn)
+        if adder.differing and correct is None:
+            corrections.refuse(adder.differing, bad)
+        elif adder.differing:
+            report.corrections = list({(c.kind, c.id, c.field): c for c in adder.differing}.values())
+            report.outdated = corrections.apply(conn, adder.differing, f"items:{adder.import_id}")
+            adder.counts["corrected"] = len(report.corrections)
         # The same file imported twice must leave the study as it was, down to the times.
         if sum(n for name, n in adder.counts.items() if name != "unchanged") == 0:
             conn.execute("DELETE FROM imports WHERE import_id = ?", [adder.import_id])
@@ -110,7 +183,8 @@ def add_rows(
                 "UPDATE imports SET counts = ?, skipped = ? WHERE import_id = ?",
                 [dumps(adder.counts), dumps([str(s) for s in skipped]), adder.import_id],
             )
-    return ImportReport(adder.import_id, adder.counts, sorted(adder.datasets), adder.label_counts, skipped)
+        if report.corrections and correct == "show":
+            raise _Unconfirmed
 
 
 class Votes:
@@ -122,8 +196,9 @@ class Votes:
         counts: Counter[str],
         label_counts: dict[str, Counter[str]],
         source: str,
+        differing: list[ChangedValue],
     ) -> None:
-        self.conn, self.counts, self.label_counts = conn, counts, label_counts
+        self.conn, self.counts, self.label_counts, self.differing = conn, counts, label_counts, differing
         self._source = source
         self._annotators: dict[str, str] = {}
 
@@ -144,6 +219,10 @@ class Votes:
             if known is None:
                 self._check(vote, where)
                 new[key] = vote
+            # Gold of an earlier import can be corrected, but only on purpose.
+            elif known != vote.value and key not in new and self._is_earlier_gold(vote, unit_id):
+                gold = ("gold", unit_id, vote.field, known, vote.value, where)
+                self.differing.append(ChangedValue(*gold))
             # Neither label replaces the other: which one is right is not for an import to decide.
             elif known != vote.value:
                 raise error_at(
@@ -163,6 +242,13 @@ class Votes:
             # of this file.
             value = label_sources.read_item_vote(self.conn, unit_id, field_name, annotator)
         return None if value is None else str(value)
+
+    def _is_earlier_gold(self, vote: Vote, unit_id: str) -> bool:
+        if vote.kind != AnnotatorKind.GOLD:
+            return False
+        query = f"SELECT {label_rows.single_label('?', '?', '?', 'sources')}"
+        stored = self.conn.execute(query, [vote.annotator, vote.field, unit_id]).fetchone()[0]
+        return bool(self._source not in json.loads(stored))
 
     def _check(self, vote: Vote, where: Where) -> None:
         """Raise BadInput if the study has an annotator with this name but of another kind, such as a run."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from judge.errors import BadInput
 from judge.files import stop
 from judge.store.answers import AnswerAdder
+from judge.store.corrections import ChangedValue, as_text
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, check_storable, error_at
 from judge.store.study import Store, content_sha, dumps
 from judge.store.tool_scores import ToolScores
-from judge.types import AnswerRow, Item, Passage, Row, Where
+from judge.types import AnswerRow, Correct, Item, Passage, Row, Where
 
 _READ = (
     "question_id", "question", "question_date", "claim", "reference_answers", "options", "correct", "pair_id", "polarity",
@@ -36,15 +37,17 @@ def add_items(
     info: ImportInfo,
     skipped: list[BadInput],
     bad: Callable[[BadInput], None] = stop,
+    correct: Correct | None = None,
 ) -> ImportReport:
     """Store the items in `rows` in one transaction.
 
-    A row that is identical to a stored one is counted as unchanged. A row is bad if it has a stored id but
-    different content, or a gold label that differs from the stored label. The error for a bad row is passed
-    to `bad`; see `add_rows`.
+    A row that is identical to a stored one is counted as unchanged. A text or gold label that differs from the
+    stored one is bad, or a correction; see `add_rows`. Everything else of its row is stored.
     """
     adder = _ItemAdder(store.conn)
-    return add_rows(store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files))
+    return add_rows(
+        store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files), correct
+    )
 
 
 class _ItemAdder(Adder[Row]):
@@ -55,6 +58,7 @@ class _ItemAdder(Adder[Row]):
     def __init__(self, conn: sqlite3.Connection) -> None:
         super().__init__(conn)
         self._answers = AnswerAdder(conn, self.import_id, ways="--system NAME or a column (system, model)")
+        self._answers.votes.differing = self.differing
         self._scores = ToolScores(conn)
 
     def add(self, row: Row) -> None:
@@ -64,7 +68,7 @@ class _ItemAdder(Adder[Row]):
             return
         # An answer is checked against the passages of its own row, so these are written first. The savepoint
         # removes them again if an answer is bad.
-        counts = self.counts.copy()
+        counts, n_differing = self.counts.copy(), len(self.differing)
         self.conn.execute("SAVEPOINT answers_of_row")
         try:
             self._add_item(row)
@@ -75,6 +79,7 @@ class _ItemAdder(Adder[Row]):
             # Not replaced by the copy: the votes count in the same object.
             self.counts.clear()
             self.counts.update(counts)
+            del self.differing[n_differing:]
             raise
         finally:
             self.conn.execute("RELEASE answers_of_row")
@@ -105,7 +110,8 @@ class _ItemAdder(Adder[Row]):
             raise error_at(where, f"'{item.polarity}' must be original or counter", "polarity")
         passages = [(passage_id(item, p), p, passage_sha(p)) for p in item.passages]
         units = self._units([item.item_id, *(pid for pid, _, _ in passages)])
-        new_item = self._is_new("item", item.item_id, item.item_id, item_sha(item), units, where)
+        n_differing, values = len(self.differing), dict(zip(_READ, _item_cells(item), strict=True))
+        new_item = self._is_new("item", item.item_id, item.item_id, item_sha(item), values, units, where)
         new: dict[str, tuple[Passage, str]] = {}
         for pid, passage, sha in passages:
             # The same passage twice in a row is one passage.
@@ -114,7 +120,7 @@ class _ItemAdder(Adder[Row]):
                     raise error_at(
                         where, f"two passages of this row have the id '{passage.source_id}'", "passages"
                     )
-            elif self._is_new("passage", pid, item.item_id, sha, units, where):
+            elif self._is_new("passage", pid, item.item_id, sha, _passage_values(passage), units, where):
                 new[pid] = passage, sha
         votes = [(item.item_id, v) for v in item.votes]
         votes += [(pid, v) for pid, p, _ in passages for v in p.votes]
@@ -130,7 +136,7 @@ class _ItemAdder(Adder[Row]):
         self._scores.add("item", item.item_id, item.scores)
         for pid, passage, _ in passages:
             self._scores.add("passage", pid, passage.scores)
-        if not (new_item or new or labels):
+        if not (new_item or new or labels or len(self.differing) > n_differing):
             self.counts["unchanged"] += 1
 
     def _units(self, unit_ids: list[str]) -> dict[str, tuple[str, str]]:
@@ -151,12 +157,14 @@ class _ItemAdder(Adder[Row]):
         unit_id: str,
         item_id: str,
         sha: str,
+        values: Mapping[str, str | None],
         units: Mapping[str, tuple[str, str]],
         where: Where,
     ) -> bool:
         """Return whether the item or passage is new.
 
-        Raises BadInput if its id belongs to another unit, or if it is stored with different content.
+        If it is stored with different content, the differing `values` are added to `differing`. Raises BadInput if
+        its id belongs to another unit, or if this import has stored it with different content.
         """
         unit = units.get(unit_id)
         if unit is None:
@@ -168,29 +176,27 @@ class _ItemAdder(Adder[Row]):
                 "the parts of an id are joined with '/'; give one of them another id",
                 "id",
             )
-        stored = self.conn.execute(
-            f"SELECT content_sha FROM {kind}s WHERE {kind}_id = ?", [unit_id]
+        stored_sha, import_id, *stored = self.conn.execute(
+            f"SELECT content_sha, import_id, {', '.join(values)} FROM {kind}s WHERE {kind}_id = ?", [unit_id]
         ).fetchone()
-        if stored[0] != sha:
-            raise error_at(
-                where,
-                f"'{unit_id}' is in the study with different content, and stored rows are never replaced; "
-                "import the changed row under a new id, or as part of another data set (--dataset)",
-                "id",
-            )
+        if stored_sha == sha:
+            return False
+        if import_id == self.import_id:
+            raise error_at(where, f"'{unit_id}' occurs twice in this import, with different content", "id")
+        self.differing += [
+            ChangedValue(kind, unit_id, name, as_text(old), new, where, sha)
+            for (name, new), old in zip(values.items(), stored, strict=True)
+            if as_text(old) != new
+        ]
         return False
 
     def _insert_item(self, item: Item) -> None:
-        # The columns of the table are in the order of `_READ`. Lists and objects are stored as JSON.
-        values = [getattr(item, name) for name in _READ[1:]]
-        cells = [dumps(value) if isinstance(value, list | dict) else value for value in values]
         self.conn.execute(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 item.item_id,
                 item.dataset,
-                question_id(item),
-                *cells,
+                *_item_cells(item),
                 dumps(item.meta),
                 item_sha(item),
                 self.import_id,
@@ -224,6 +230,16 @@ class _ItemAdder(Adder[Row]):
         query = "SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?"
         position: int = self.conn.execute(query, [item_id]).fetchone()[0]
         return position
+
+
+def _item_cells(item: Item) -> list[str | None]:
+    """Return the values of the columns `_READ`. Lists and objects are stored as JSON."""
+    values = [getattr(item, name) for name in _READ[1:]]
+    return [question_id(item), *(dumps(v) if isinstance(v, list | dict) else v for v in values)]
+
+
+def _passage_values(passage: Passage) -> dict[str, str | None]:
+    return {name: getattr(passage, name) for name in ("text", "title", "date", "source")}
 
 
 def question_id(item: Item) -> str:

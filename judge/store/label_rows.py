@@ -7,7 +7,7 @@ Computations read labels with `judge.labels.relation`. No other module accesses 
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 
 from judge.types import GOLD, Json
@@ -128,6 +128,56 @@ def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: s
         "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value, rationale, sources) "
         f"VALUES (?, ?, ?, ?, ?, json_array({quote(source)}))",
         rows,
+    )
+
+
+OLD_TEXT = "old_text"
+"""The layer of labels that were given before the text of their unit was corrected."""
+
+
+def replace_gold(conn: sqlite3.Connection, unit: str, field: str, value: str, source: str) -> None:
+    """Replace a gold label on purpose (`judge.store.corrections`). `source` is the import that has the new one."""
+    conn.execute(
+        "UPDATE labels SET value = ?, sources = json_array(?) WHERE annotator_id = ? AND field = ? AND unit_id = ? "
+        "AND layer = 'first' AND repeat = 0",
+        [value, source, GOLD, field, unit],
+    )
+
+
+def count_usable(conn: sqlite3.Connection, condition: str) -> int:
+    """Return how many labels fulfil an SQL condition, without derived and revised labels and those for an old text."""
+    query = (
+        f"SELECT count(*) FROM labels WHERE layer NOT IN ('{OLD_TEXT}', 'revised') AND derived_from IS NULL "
+        f"AND {condition}"
+    )
+    return int(conn.execute(query).fetchone()[0])
+
+
+def mark_old_text(conn: sqlite3.Connection, condition: str) -> None:
+    """Mark the labels of runs that fulfil an SQL condition as given for an old text."""
+    conn.execute(f"UPDATE OR REPLACE labels SET layer = '{OLD_TEXT}' WHERE layer = 'first' AND {condition}")
+
+
+def derive_again(
+    conn: sqlite3.Connection, task: str, unit: str, name: str, source: str, table: Mapping[str, str]
+) -> None:
+    """Derive the field `name` again for a unit, from the labels that runs on the task gave for the field `source`.
+
+    `table` maps each of these labels to the derived one.
+    """
+    of_task = "annotator_id IN (SELECT run_id FROM runs WHERE task = ?)"
+    conn.execute(
+        f"DELETE FROM labels WHERE unit_id = ? AND field = ? AND layer = 'first' AND {of_task}",
+        [unit, name, task],
+    )
+    query = (
+        "SELECT unit_id, annotator_id, layer, repeat, value FROM labels WHERE unit_id = ? AND field = ? "
+        f"AND layer = 'first' AND {of_task}"
+    )
+    rows = conn.execute(query, [unit, source, task]).fetchall()
+    conn.executemany(
+        "INSERT INTO labels (unit_id, annotator_id, layer, repeat, value, field, derived_from) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(*row[:4], table[row[4]], name, source) for row in rows if row[4] in table],
     )
 
 

@@ -19,6 +19,10 @@ PEOPLE = "SELECT annotator_id FROM annotators WHERE kind IN ('human', 'adjudicat
 """Selects the annotators whose labels can have several sources. A run's labels have one source, as have gold
 labels.
 """
+_FOLLOW = (
+    "INSERT INTO labels (unit_id, field, annotator_id, repeat, layer, value, rationale, derived_from, sources) "
+    "SELECT * FROM resolved_labels"
+)
 SAME = "annotator_id = ? AND field = ? AND unit_id = ? AND repeat = ?"
 
 
@@ -200,13 +204,15 @@ def pick_by_value(value: str) -> Callable[[Conflict], str]:
     return keep
 
 
+def follow_units(conn: sqlite3.Connection, chosen: str) -> None:
+    """Rebuild the human labels of some units from the sources. `chosen` is an SQL condition on `unit_id`."""
+    conn.execute(f"DELETE FROM labels WHERE {chosen} AND annotator_id IN ({PEOPLE})")
+    conn.execute(f"{_FOLLOW} WHERE {chosen}")
+
+
 def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> None:
     """Rebuild the table `labels` from the sources, for these people or, if `people` is None, for all people."""
     annotators = PEOPLE if people is None else ", ".join("?" * len(people))
     values = [] if people is None else list(people)
     conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)
-    conn.execute(
-        "INSERT INTO labels (unit_id, field, annotator_id, repeat, layer, value, rationale, derived_from, sources) "
-        f"SELECT * FROM resolved_labels WHERE annotator_id IN ({annotators})",
-        values,
-    )
+    conn.execute(f"{_FOLLOW} WHERE annotator_id IN ({annotators})", values)

@@ -140,6 +140,7 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                     "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
                 )
                 runs.finish(conn)
+                rows.reopen_corrected(conn)
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(

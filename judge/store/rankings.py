@@ -7,13 +7,15 @@ passage's content. The list itself is not changed.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.store.corrections import ChangedValue
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, error_at
 from judge.store.listing import dataset_names, dicts
 from judge.store.study import Store, dumps
-from judge.types import Json, Where
+from judge.types import Correct, Json, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,14 @@ def add_rankings(
     info: ImportInfo,
     skipped: list[BadInput],
     bad: Callable[[BadInput], None],
+    correct: Correct | None = None,
 ) -> ImportReport:
     """Store the lists in `rows` in one transaction.
 
-    A list is rejected as bad input if the study has a different list with the same name, stage and item.
+    If the study has a different list with the same name, stage and item, the list is bad, or a correction; see
+    `add_rows`.
     """
-    return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad)
+    return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad, correct=correct)
 
 
 class _RankingAdder(Adder[Ranked]):
@@ -49,19 +53,24 @@ class _RankingAdder(Adder[Ranked]):
 
     adds = ("lists", "entries")
 
+    def __init__(self, conn: Connection) -> None:
+        super().__init__(conn)
+        self._added: set[tuple[str, str, str]] = set()
+
     def add(self, row: Ranked) -> None:
         """Add one list."""
         query = "SELECT passage_id, score FROM rankings WHERE name = ? AND stage = ? AND item_id = ? ORDER BY rank"
         stored = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
         if stored:
             if [tuple(f) for f in stored] != [tuple(p) for p in row.passages]:
-                raise error_at(
-                    row.where,
-                    f"the study has a different list from '{row.name}' at stage '{row.stage}' for "
-                    f"'{row.item_id}', and stored lists are never replaced; give this ranking another name "
-                    "with --name",
-                    "",
-                )
+                if (row.name, row.stage, row.item_id) in self._added:
+                    raise error_at(
+                        row.where, f"a second, different list for '{row.item_id}' in this import", ""
+                    )
+                old, new = (dumps([list(entry) for entry in side]) for side in (stored, row.passages))
+                of = dumps([row.name, row.stage, row.item_id])
+                self.differing.append(ChangedValue("ranking", of, "ranks", old, new, row.where))
+                return
             self.counts["unchanged"] += 1
             return
         self.conn.executemany(
@@ -71,6 +80,7 @@ class _RankingAdder(Adder[Ranked]):
                 for n, (pid, score) in enumerate(row.passages, 1)
             ],
         )
+        self._added.add((row.name, row.stage, row.item_id))
         self.counts["lists"] += 1
         self.counts["entries"] += len(row.passages)
         self.datasets.add(row.item_id.partition(":")[0])

@@ -15,6 +15,8 @@ from tests.opened import opened
 from tests.real import ROOT
 
 VOTES = ROOT / "data" / "examples" / "votes.csv"
+EVERYBODY = ("--annotators", "ann,bob,cyd,gpt")
+"""Options that count the model of VOTES as one of the annotators, on purpose."""
 
 # Three claims with two passages each. ann and bob label all but one, gold knows four of them.
 STUDY = [

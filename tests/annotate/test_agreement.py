@@ -16,6 +16,7 @@ import pytest
 from annotate.cli.agreement import agreement
 from judge.stats import METRICS, Ratings
 from tests.annotate.agreement_helpers import (
+    EVERYBODY,
     VOTES,
     annotate,
     document,
@@ -137,7 +138,7 @@ def test_clusters_widen_the_interval(tmp_path: Path) -> None:
 
 def test_both_kinds_of_interval_can_be_asked_for() -> None:
     def bounds(*options: str) -> list[tuple[float | None, float | None]]:
-        outcome = document("agreement", VOTES, *options)["measures"]
+        outcome = document("agreement", VOTES, *EVERYBODY, *options)["measures"]
         return [(m["low"], m["high"]) for m in outcome if m["measure"] == "krippendorff_alpha"]
 
     assert bounds() != bounds("--interval", "percentile")
@@ -337,7 +338,7 @@ def test_dawid_skene_finds_who_is_right(tmp_path: Path) -> None:
 
 def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
     base = ("agreement", VOTES, *NONE, "--measure", "alt_test")
-    assert "--measure alt_test requires a judge" in annotate(*base, code=2).stderr
+    assert "--measure alt_test requires a judge" in annotate(*base, *EVERYBODY, code=2).stderr
     (test,) = document(*base, "--judge", "gpt")["fields"][0]["alt_tests"]
     assert test["judge"] == "gpt" and test["epsilon"] == 0.2
     assert {row["annotator"] for row in test["compared"]} == {"ann", "bob", "cyd"}
@@ -350,7 +351,7 @@ def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
         (("--cluster", "question"), "--cluster is for a table"),
         ((VOTES, "--annotators", "ann,zoe"), "--annotators zoe: no such column or annotator"),
         ((VOTES, "--measure", "kapa"), "--measure kapa: unknown measure"),
-        ((VOTES, "--reference", "gold"), "--reference gold: 'label' has no"),
+        ((VOTES, *EVERYBODY, "--reference", "gold"), "--reference gold: 'label' has no"),
         ((VOTES, "--judge", "gpt", "--reference", "gpt"), "--reference gpt:"),
         ((VOTES, "--judge", "gpt-5"), "no such annotator; the annotators are ann, bob, cyd, gpt"),
         (("no-such.csv",), "no-such.csv: does not exist"),

@@ -11,7 +11,7 @@ from scipy import stats
 
 from annotate.cli import _thresholds as thresholds
 from judge.errors import UsageError
-from tests.annotate.agreement_helpers import VOTES, annotate, document, make_study, write_csv
+from tests.annotate.agreement_helpers import EVERYBODY, VOTES, annotate, document, make_study, write_csv
 
 # gold and gpt agree on 8 of 10 units, with equal margins: percent .8, kappa .6. ann agrees with all gold labels.
 PAIRS = [("x", "x")] * 4 + [("x", "y")] + [("y", "x")] + [("y", "y")] * 4
@@ -93,11 +93,11 @@ def test_the_reference_can_be_chosen(table: tuple[str, ...]) -> None:
 
 def test_without_a_judge_all_are_meant() -> None:
     base = ("agreement", VOTES, "--interval", "none")
-    (result,) = document(*base, "--fail-under", "krippendorff_alpha=0.1")["thresholds"]
+    (result,) = document(*base, *EVERYBODY, "--fail-under", "krippendorff_alpha=0.1")["thresholds"]
     assert result["annotators"] == ["ann", "bob", "cyd", "gpt"]
     assert (
         "cohen_kappa compares two annotators"
-        in annotate(*base, "--fail-under", "cohen_kappa=0.1", code=2).stderr
+        in annotate(*base, *EVERYBODY, "--fail-under", "cohen_kappa=0.1", code=2).stderr
     )
     people = document(*base, "--judge", "gpt", "--fail-under", "fleiss_kappa:people=0.1")["thresholds"][0]
     assert people["annotators"] == ["ann", "bob", "cyd"]

@@ -15,6 +15,7 @@ from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
+from judge.prompts.load import load_task
 from tests.store.helpers import without_trigger
 from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of
 
@@ -44,7 +45,10 @@ def test_the_raw_bytes_hold_nothing_that_is_hidden(study: Path) -> None:
     for secret in (CANARY, "BOBSAYS", "scripted/test", "claim_verdict", "Question 1?"):
         assert secret.encode() not in raw, secret
     with open_study(out) as store:
-        for table in ("judgements", "runs", "requests", "prompts", "batch_units", "labels"):
+        # The only stored text is that of the guidelines, which the person reads.
+        task = load_task("stance")
+        assert store.conn.execute("SELECT text FROM prompts").fetchall() == [(task.spec.guidelines,)]
+        for table in ("judgements", "runs", "requests", "batch_units", "labels"):
             assert store.conn.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
     assert rows_of(out, "SELECT annotator_id, kind FROM annotators") == [("alice", "human")]
     assert rows_of(out, "SELECT DISTINCT meta, correct, question FROM items") == [("{}", None, None)]

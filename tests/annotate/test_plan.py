@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.annotate.agreement_helpers import VOTES, annotate, document, make_study, write_csv
+from tests.annotate.agreement_helpers import EVERYBODY, VOTES, annotate, document, make_study, write_csv
 
 PILOT = ("--annotators", "a,b")
 KAPPA = ("--expect", "0.6", "--width", "0.2", "--per-question", "1")
@@ -94,8 +94,8 @@ def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) ->
     base = ("plan", VOTES)
     assert document(*base, "--judge", "gpt", "--width", "0.2")["annotators"] == ["gpt", "majority"]
     assert document(*base, "--annotators", "ann,cyd", "--width", "0.2")["annotators"] == ["ann", "cyd"]
-    assert "available: ann, bob, cyd, gpt" in annotate(*base, "--width", "0.2", code=2).stderr
-    alpha = document(*base, "--measure", "krippendorff_alpha", "--width", "0.2")
+    assert "--judge gpt" in annotate(*base, "--width", "0.2", code=2).stderr
+    alpha = document(*base, *EVERYBODY, "--measure", "krippendorff_alpha", "--width", "0.2")
     assert alpha["annotators"] == ["ann", "bob", "cyd", "gpt"]
 
 
@@ -239,7 +239,7 @@ def test_judge_runs_of_a_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "complaint", "code"),
     [
-        (("plan", VOTES, "--verdict"), "--verdict requires a judge", 2),
+        (("plan", VOTES, *EVERYBODY, "--verdict"), "--verdict requires a judge", 2),
         ((*VERDICT, "--width", "0.2"), "omit --width", 2),
         ((*VERDICT, "--expect", "0.2"), "omit --expect", 2),
         ((*VERDICT, "--per-question", "2"), "omit --per-question", 2),

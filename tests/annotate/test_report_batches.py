@@ -130,9 +130,7 @@ def test_a_batch_after_a_queue_is_no_sample_of_everything(tmp_path: Path) -> Non
 
 def test_blindness_is_what_is_known_of_it(tmp_path: Path) -> None:
     path = with_batch(tmp_path / "study.db")
-    session = (
-        "INSERT INTO sessions VALUES ('{}', 'pilot', 'ann', 'ann', '{}', '2026-01-01T00:00:00.000Z', NULL)"
-    )
+    session = "INSERT INTO sessions VALUES ('{}', 'pilot', 'ann', 'ann', '{}', '2026-01-01T00:00:00.000Z', NULL, NULL)"
     execute(path, session.format("s1", "0.1.0 import csv"))
     assert facts(report(path))["blind"].startswith("as declared")
     execute(path, session.format("s2", "0.1.0"))
@@ -176,7 +174,7 @@ def test_the_rule_of_adjudication_is_told(tmp_path: Path) -> None:
     execute(
         path,
         "INSERT INTO annotators VALUES ('adjudicated', 'adjudicated', '{}')",
-        "INSERT INTO sessions VALUES ('s', 'pilot', 'adjudicated', 'lead', '0.1.0', '2026-01-01T00:00:00.000Z', NULL)",
+        "INSERT INTO sessions VALUES ('s', 'pilot', 'adjudicated', 'lead', '0.1.0', '2026-01-01T00:00:00.000Z', NULL, NULL)",
         *(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, status) VALUES "
             f"('pilot', 'adjudicated', {n}, 'study:{n}/p', 'adjudication', '{status}')"

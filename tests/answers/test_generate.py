@@ -105,14 +105,14 @@ def test_resuming_asks_for_nothing_twice_and_keeps_what_a_kill_left(judge: Judge
     judge(*GENERATE, "fixed5", "-n", "2")
     assert len(given_to("fixed5")) == 2
     document = checked(judge(*GENERATE, "fixed5", "--json").out, "answers_generate")
-    assert (document["ok"], document["reused"], document["new"], document["answers"]) == (1, 2, 1, 3)
+    assert (document["ok"], document["already_judged"], document["new"], document["answers"]) == (1, 2, 1, 3)
     with Store.open("study.db") as store:
         before = [line for line in dump(store) if '"runs"' not in line]
         # As if the process had been killed after the run's last commit, before the answers were kept.
         store.conn.execute("DELETE FROM units WHERE answer_id LIKE '%@scripted/hash@%'")
         store.conn.execute("DELETE FROM answers WHERE system = 'scripted/hash'")
     document = checked(judge(*GENERATE, "fixed5", "--json").out, "answers_generate")
-    assert (document["ok"], document["reused"], document["new"]) == (0, 3, 3)
+    assert (document["ok"], document["already_judged"], document["new"]) == (0, 3, 3)
     with Store.open("study.db") as store:
         after = [line for line in dump(store) if '"runs"' not in line]
     assert sorted(after) == sorted(before)

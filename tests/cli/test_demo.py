@@ -14,7 +14,7 @@ from tests.cli.helpers import Judge, checked
 from tests.real import require
 
 TASKS = ["stance.v2", "mirage_support.v2", "garage_relevance.v2"]
-COUNTS = ("ok", "unparsed", "refused", "truncated", "failed", "reused")
+COUNTS = ("ok", "unparsed", "refused", "truncated", "failed", "reused", "already_judged")
 
 
 @pytest.fixture
@@ -34,7 +34,16 @@ def test_json(judge: Judge, tmp_path: Path, alone: None) -> None:
     assert [t["task"] for t in document["tasks"]] == TASKS
     assert (document["study"], document["model"]) == ("demo.db", "scripted/hash")
     assert (document["page"], document["calibrated"]) == (None, None)
-    for name in ("units", "labelled", "unparsed", "refused", "truncated", "failed", "reused"):
+    for name in (
+        "units",
+        "labelled",
+        "unparsed",
+        "refused",
+        "truncated",
+        "failed",
+        "reused",
+        "already_judged",
+    ):
         assert document[name] == sum(t[name] for t in document["tasks"]), name
     for task in document["tasks"]:
         assert sum(task[c] for c in COUNTS) == task["units"] == task["labelled"]
@@ -51,7 +60,7 @@ def test_again_it_goes_on_where_it_was(judge: Judge, alone: None) -> None:
     few = checked(judge("demo", "-m", "scripted/hash", "-n", "2", "--no-page", "--json").out, "demo")
     assert (few["units"], few["reused"]) == (6, 0)
     more = checked(judge("demo", "-m", "scripted/hash", "-n", "3", "--no-page", "--json").out, "demo")
-    assert (more["units"], more["reused"], more["labelled"]) == (9, 6, 9)
+    assert (more["units"], more["already_judged"], more["labelled"]) == (9, 6, 9)
     all_there = judge("demo", "-m", "scripted/hash", "-n", "3", "--no-page")
     assert "all of them stored earlier" in all_there.out
 

@@ -66,7 +66,7 @@ def test_the_model_changes_behind_its_name(ask: Any, server: ChangingServer, tmp
     server.constant, server.fingerprint = "neutral", "fp_2"
     before = server.requests
     again = ask("run", "--json")
-    assert json.loads(again.out)["reused"] == 60 and server.requests - before <= 2
+    assert json.loads(again.out)["already_judged"] == 60 and server.requests - before <= 2
     failed = ask("drift", "--json", code=5)
     found = checked(failed.out, "drift")["checked"]
     assert "the judge changed (p < 0.0001" in failed.err

@@ -16,7 +16,7 @@ from judge.store import Store, study
 from tests.cli.helpers import ROWS, Judge, checked, process, script, write_rows
 from tests.prompts.helpers import write
 
-STATUSES = ("ok", "unparsed", "refused", "truncated", "failed", "reused", "pending")
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed", "reused", "already_judged", "pending")
 HASH = ("run", "stance", "-m", "scripted/hash")
 
 
@@ -66,7 +66,7 @@ def test_the_same_command_again_asks_for_nothing(judge: Judge) -> None:
     kept = exported(judge)
     again = run(judge, "stance", "-m", "scripted/hash")
     assert again["run"] == first["run"]
-    assert (again["reused"], again["ok"], again["labelled"], again["resumed"]) == (4, 0, 4, True)
+    assert (again["already_judged"], again["ok"], again["labelled"], again["resumed"]) == (4, 0, 4, True)
     assert exported(judge) == kept
     assert count("judgements") == 4
 
@@ -142,10 +142,12 @@ def test_retry_asks_again_where_it_is_told_to(judge: Judge, tmp_path: Path) -> N
     script(replies, [("Mars", "no idea"), ("", '{"stance": "support"}')])
     assert run(judge, *words, code=4)["unparsed"] == 1
     script(replies, [("", '{"stance": "neutral"}')])
-    assert run(judge, *words, code=4)["reused"] == 4, "an unparsed answer is not asked for again by itself"
-    assert run(judge, *words, "--retry", "refused", code=4)["reused"] == 4
+    assert run(judge, *words, code=4)["already_judged"] == 4, (
+        "an unparsed answer is not asked for again by itself"
+    )
+    assert run(judge, *words, "--retry", "refused", code=4)["already_judged"] == 4
     again = run(judge, *words, "--retry", "unparsed")
-    assert (again["ok"], again["reused"], again["labelled"]) == (1, 3, 4)
+    assert (again["ok"], again["already_judged"], again["labelled"]) == (1, 3, 4)
     labels = [row["labels"]["stance"] for row in exported(judge)]
     assert labels == ["support", "neutral", "support", "support"]
     assert "'ok' is not one of" in judge("run", *words, "--retry", "ok", code=2).err
@@ -164,7 +166,7 @@ def test_failed_calls_are_asked_again_by_the_next_run(judge: Judge, tmp_path: Pa
     assert reason == "no line of the script matches this prompt"
     script(replies, [*found, ("", '{"stance": "neutral"}')])
     again = run(judge, *words)
-    assert (again["ok"], again["reused"], again["labelled"]) == (1, 3, 4)
+    assert (again["ok"], again["already_judged"], again["labelled"]) == (1, 3, 4)
 
 
 # --- which units
@@ -213,7 +215,7 @@ def test_n_takes_the_first_units_and_the_next_run_the_rest(judge: Judge) -> None
     assert run(judge, "stance", "-m", "scripted/hash", "-n", "2")["ok"] == 2
     assert [row["unit_id"] for row in exported(judge)] == ["pairs:moon/a", "pairs:moon/b"]
     more = run(judge, "stance", "-m", "scripted/hash", "-n", "3")
-    assert (more["units"], more["ok"], more["reused"]) == (3, 1, 2)
+    assert (more["units"], more["ok"], more["already_judged"]) == (3, 1, 2)
 
 
 def test_a_sample_is_drawn_the_same_every_time(judge: Judge, tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_repeats_ask_every_unit_again(judge: Judge) -> None:
     rows = exported(judge)
     assert [row["repeat"] for row in rows] == [0] * 4 + [1] * 4 + [2] * 4
     more = run(judge, "stance", "-m", "scripted/hash", "--repeats", "4")
-    assert (more["units"], more["ok"], more["reused"]) == (16, 4, 12)
+    assert (more["units"], more["ok"], more["already_judged"]) == (16, 4, 12)
 
 
 def test_other_options_are_another_run(judge: Judge) -> None:
@@ -296,7 +298,7 @@ def test_other_options_are_another_run(judge: Judge) -> None:
     # How much is asked for, how far and how fast, makes no other run.
     for options in (["--concurrency", "1"], ["--max", "100000tokens"], ["--max-output-tokens", "7"], ["--timeout", "9"],
                     ["--answers", "json"]):  # fmt: skip
-        assert run(judge, "stance", "-m", "scripted/hash", *options)["reused"] == 4
+        assert run(judge, "stance", "-m", "scripted/hash", *options)["already_judged"] == 4
     assert (
         len(names | {row["run_id"] for row in json.loads(judge("runs", "list", "--json").out)["rows"]}) == 7
     )
@@ -307,7 +309,7 @@ def test_a_judge_has_the_name_that_it_is_given(judge: Judge) -> None:
     assert document["model"] == "my judge"
     shown = json.loads(judge("runs", "show", "--json").out)
     assert (shown["model"], shown["options"]["asked_as"]) == ("my judge", "scripted/hash")
-    assert run(judge, "stance", "-m", "scripted/hash", "--as", "my judge")["reused"] == 4
+    assert run(judge, "stance", "-m", "scripted/hash", "--as", "my judge")["already_judged"] == 4
     assert "printable" in judge("run", "stance", "-m", "scripted/hash", "--as", " ", code=2).err
 
 
@@ -322,14 +324,21 @@ def test_another_script_is_another_judge(judge: Judge, tmp_path: Path) -> None:
     moved = tmp_path / "moved.jsonl"
     moved.write_bytes(replies.read_bytes())
     again = run(judge, "stance", "-m", "scripted/file", "--option", f"script={moved}")
-    assert (again["reused"], again["run"]) == (4, other["run"]), "the contents count, not the file's name"
+    assert (again["already_judged"], again["run"]) == (4, other["run"]), (
+        "the contents count, not the file's name"
+    )
 
 
 def test_identical_requests_are_sent_once(judge: Judge, tmp_path: Path) -> None:
     twin = [{**row, "id": f"{row['id']}-twin"} for row in ROWS]
     judge("items", "import", "jsonl", write_rows(tmp_path / "twins.jsonl", twin))
     document = run(judge, "stance", "-m", "scripted/hash")
-    assert (document["units"], document["ok"], document["reused"], document["labelled"]) == (8, 4, 4, 8)
+    assert (document["units"], document["ok"], document["reused"], document["labelled"]) == (
+        8,
+        4,
+        4,
+        8,
+    )
 
 
 # --- codes and distributions

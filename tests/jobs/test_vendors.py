@@ -49,7 +49,7 @@ def test_run_batch_leaves_what_live_calls_leave(
     # All is judged: neither way asks anything more.
     calls = server.requests
     again = checked(judge(*batch(server), "--json").out, "run")
-    assert (again["reused"], again["run"], server.created) == (UNITS, done["run"], 1)
+    assert (again["already_judged"], again["run"], server.created) == (UNITS, done["run"], 1)
     assert server.requests - calls < UNITS, "only the probes of open"
 
 
@@ -196,7 +196,7 @@ def test_a_batch_that_is_stopped_keeps_what_was_done(server: Batching, db: Path,
     assert states(db) == {"answered": 1, "released": UNITS - 1}
     server.late = 0
     done = checked(judge(*batch(server), "--json").out, "run")
-    assert (done["ok"], done["reused"]) == (UNITS - 1, 1)
+    assert (done["ok"], done["already_judged"]) == (UNITS - 1, 1)
     assert set(server.paid.values()) == {1}
 
 

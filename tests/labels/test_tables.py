@@ -338,3 +338,49 @@ def test_json_is_recognised_in_a_file_without_an_ending(tmp_path: Path, text: st
     path = tmp_path / "labels"
     path.write_text(text)
     assert list(read_rows(path, ["unit", "label"])) == [(1, ["u1", "yes"])]
+
+
+MODELS = [
+    ("unit", "who", "label"),
+    *(
+        (f"u{i}", who, "yes")
+        for i in range(3)
+        for who in ("ann", "bob", "gemini_flash", "gpt-4o", "Claudette")
+    ),
+]
+
+
+def test_models_are_not_counted_as_people_without_a_word(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "votes.csv", MODELS)
+    with pytest.raises(UsageError) as refused:
+        read_table(path, LONG, judges=["gemini_flash"])
+    text = str(refused.value)
+    # Both ways on are printed. Claudette is a person: a name only begins like that of a model.
+    assert "--annotators Claudette,ann,bob,gemini_flash" in text and "--judge gpt-4o" in text
+    chosen = Layout("unit", annotator="who", label="label", only=("ann", "bob", "gemini_flash"))
+    assert read_table(path, chosen, judges=["gemini_flash"]).people == ["ann", "bob"]
+    assert read_table(path, LONG, judges=["gemini_flash", "gpt-4o"]).people == ["Claudette", "ann", "bob"]
+
+
+def test_a_model_that_annotators_names_is_a_person_with_a_note(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "votes.csv", MODELS)
+    named = Layout("unit", annotator="who", label="label", only=("ann", "gpt-4o"))
+    panel = read_table(path, named)
+    assert panel.people == ["ann", "gpt-4o"]
+    assert [note.parameters["who"] for note in panel.notes if isinstance(note, Note)] == [("gpt-4o",)]
+
+
+def test_the_column_with_the_kind_decides_before_the_name(tmp_path: Path) -> None:
+    rows = [
+        ("unit", "who", "label", "kind"),
+        *(
+            (f"u{i}", who, "yes", kind)
+            for i in range(2)
+            for who, kind in (("claude", "human"), ("m1", "Judge"))
+        ),
+    ]
+    path = write_csv(tmp_path / "votes.csv", rows)
+    with pytest.raises(UsageError, match=r"--judge m1$"):
+        read_table(path, LONG)
+    # Claude is a person, because the column says so.
+    assert read_table(path, LONG, judges=["m1"]).people == ["claude"]

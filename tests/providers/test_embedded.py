@@ -86,7 +86,7 @@ async def test_a_run_embeds_each_text_once(tmp_path: Path, monkeypatch: pytest.M
     values = dict(select(db, "SELECT unit_id, value FROM labels WHERE field = 'topic'"))
     assert values["t:2/p"] == "off"
     again = await run(db, provider, run_plan)
-    assert (again.reused, len(seen)) == (4, 5)
+    assert (again.already_judged, len(seen)) == (4, 5)
     await provider.close()
 
 

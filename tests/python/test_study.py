@@ -192,7 +192,7 @@ def test_run_is_judge_run(study: Study, judge: Judge) -> None:
     again = json.loads(judge("run", "stance", "-m", "scripted/hash", "-d", "x.db", "--json").out)
     # The command finds this very run, with nothing left to do.
     assert again["run"] == done.run_id == done.document["run"]
-    assert (again["reused"], again["labelled"], done.document["labelled"]) == (3, 3, 3)
+    assert (again["already_judged"], again["labelled"], done.document["labelled"]) == (3, 3, 3)
     assert set(again) - {"schema"} == set(done.document)
     judged = study.judgements(done.run_id)
     assert judged["status"].tolist() == ["ok"] * 3
@@ -245,7 +245,7 @@ def test_what_a_progress_raises_ends_the_run_in_order(study: Study, time: int) -
         kept = len(study.judgements())
         assert len(calls) == time and kept < 8
         rest = study.run("stance", progress=False, **model)
-    assert (rest.document["labelled"], rest.document["reused"]) == (8, kept)
+    assert (rest.document["labelled"], rest.document["already_judged"]) == (8, kept)
 
 
 def test_the_stop_button_ends_a_run_in_order(study: Study) -> None:
@@ -280,7 +280,7 @@ def test_the_stop_button_ends_a_run_in_order(study: Study) -> None:
                 thread.join()
         assert len(study.judgements("last")) == kept, "it had ended"
         rest = study.run("stance", progress=False, **model)
-    assert (rest.document["labelled"], rest.document["reused"]) == (20, kept)
+    assert (rest.document["labelled"], rest.document["already_judged"]) == (20, kept)
 
 
 def test_what_ended_a_run_is_raised(study: Study) -> None:
@@ -304,7 +304,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
         assert any("repeat the same call" in text for text in first.notes)
         rest = study.run("stance", **model)
     assert (rest.run_id, rest.document["labelled"]) == (first.run_id, 20)
-    assert rest.document["reused"] == first.document["labelled"]
+    assert rest.document["already_judged"] == first.document["labelled"]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def main() -> None:
         done = {
             "ended": dict(report.ended),
             "reused": report.reused,
+            "already_judged": report.already_judged,
             "pending": report.pending,
             "interrupted": report.interrupted,
             "error": None if report.error is None else type(report.error).__name__,

@@ -86,7 +86,7 @@ async def served(
 def checked(report: RunReport) -> RunReport:
     """The report, if every unit is in exactly one of its counts."""
     assert set(report.ended) <= set(STATUSES)
-    assert sum(report.ended.values()) + report.reused + report.pending == report.units
+    assert sum(report.ended.values()) + report.reused + report.already_judged + report.pending == report.units
     assert report.pending >= 0
     return report
 

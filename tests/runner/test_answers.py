@@ -177,7 +177,7 @@ async def test_the_mean_over_orders_is_stored_with_what_each_order_gave(tmp_path
     assert rows[2][2].startswith("label order 3 of 3: ")
     assert report.usage["input_tokens"] == 300, "the cost of every order is counted"
     again = await run(db, provider, plan(sampling=replace(WORDS, orders=3)))
-    assert (again.reused, len(provider.calls)) == (1, 3), "nothing is asked twice"
+    assert (again.already_judged, len(provider.calls)) == (1, 3), "nothing is asked twice"
 
 
 async def test_a_unit_has_no_label_when_one_order_has_no_probabilities(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ async def test_a_lock_that_outlasts_patience_loses_no_reply(
     other.execute("ROLLBACK")
     report = await run(db, fake, plan())
     assert report.error is None
-    assert (report.ended["ok"], report.reused) == (100 - received, received)
+    assert (report.ended["ok"], report.already_judged) == (100 - received, received)
     assert report.notes == (
         f"{received - kept} answers that an earlier run could not save were stored now and not requested again",
     )

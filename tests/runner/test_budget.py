@@ -326,7 +326,12 @@ async def test_a_finished_run_is_repeated_within_any_limit(tmp_path: Path) -> No
         first = await run_at(db, server.url)
         server.reset_counts()
         again = await run_at(db, server.url, max_tokens=1)
-        assert (again.run_id, again.reused, again.labelled, again.stopped) == (first.run_id, 3, 3, None)
+        assert (again.run_id, again.already_judged, again.labelled, again.stopped) == (
+            first.run_id,
+            3,
+            3,
+            None,
+        )
         assert server.requests == again.spent.tokens == 0
         with pytest.raises(LimitReached):
             await run_at(db, other.url, max_tokens=1)
@@ -345,10 +350,10 @@ async def test_a_finished_run_makes_no_call(tmp_path: Path) -> None:
         with Store.open(db, create=False) as store, store.transaction() as conn:
             conn.execute("UPDATE runs SET provider = json_remove(provider, '$.servers')")
     again = await run_at(db, url)
-    assert (again.run_id, again.reused, again.labelled, again.error) == (first.run_id, 3, 3, None)
+    assert (again.run_id, again.already_judged, again.labelled, again.error) == (first.run_id, 3, 3, None)
     assert again.notes == ("nothing to do: every unit has an answer already, and the server was not called",)
     # Truncated answers may be asked for again; there are none, but with a second repeat there is something to do.
-    assert (await run_at(db, url, retry=("truncated",))).reused == 3
+    assert (await run_at(db, url, retry=("truncated",))).already_judged == 3
     with pytest.raises(Unreachable, match="cannot connect"):
         await run_at(db, url, repeats=2)
 

@@ -194,7 +194,7 @@ async def test_one_poisoned_unit_fails_alone_and_is_what_the_next_run_asks(
         server.plan.when = None
         server.reset_counts()
         again = await run(db, provider)
-    assert (again.ended, again.reused) == ({"ok": 1}, UNITS - 1)
+    assert (again.ended, again.already_judged) == ({"ok": 1}, UNITS - 1)
     assert server.requests == 1
     assert attempts(db)["t:3/p"] == ["failed", "ok"]
 
@@ -246,7 +246,7 @@ async def test_a_key_that_is_refused_in_the_middle_stops_at_once(server: Loopbac
         assert refusals <= 4, "those that were in flight already"
         server.plan.when = None
         again = await run(db, provider)
-    assert (again.labelled, again.reused) == (UNITS, 10)
+    assert (again.labelled, again.already_judged) == (UNITS, 10)
 
 
 @pytest.mark.parametrize(
@@ -341,4 +341,4 @@ async def test_a_run_in_which_new_units_come_first_gets_on(db: Path) -> None:
     assert order == [0, 1, 2, 3, 4, 5]
     second = await run(db, Fake(answer), plan(concurrency=1))
     assert order[6:] == [*range(5, UNITS), 0, 1, 2]
-    assert (second.ended, second.reused) == ({"failed": 3, "ok": UNITS - 5}, 2)
+    assert (second.ended, second.already_judged) == ({"failed": 3, "ok": UNITS - 5}, 2)

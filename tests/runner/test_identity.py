@@ -39,7 +39,7 @@ async def test_another_port_with_the_same_model_goes_on_with_the_run(db: Path) -
     async with OpenAIServer() as second, served(second) as provider:
         assert second.port != first.port
         again = await run(db, provider)
-        assert (again.run_id, again.resumed, again.reused) == (begun.run_id, True, UNITS)
+        assert (again.run_id, again.resumed, again.already_judged) == (begun.run_id, True, UNITS)
         assert second.requests == 0
         addresses = json.loads(select(db, "SELECT provider FROM runs")[0][0])["addresses"]
         assert addresses == {first.url: "loopback-2026-01-01", second.url: "loopback-2026-01-01"}
@@ -53,7 +53,7 @@ async def test_another_name_of_this_machine_is_the_same_address(db: Path) -> Non
             begun = await run(db, provider)
         async with served(server, host="localhost") as provider:
             again = await run(db, provider)
-        assert (again.run_id, again.reused, server.requests) == (begun.run_id, UNITS, 0)
+        assert (again.run_id, again.already_judged, server.requests) == (begun.run_id, UNITS, 0)
 
 
 @pytest.mark.parametrize("reports", ["other-model", ""])
@@ -79,10 +79,10 @@ async def test_another_model_at_another_address_is_not_taken_for_the_same(db: Pa
             named = await run(db, provider, plan("another judge", asked_as="openai/loopback"))
             assert (named.resumed, named.ended["ok"], second.requests) == (False, UNITS, UNITS)
             same = await run(db, provider, plan(same_model=True))
-            assert (same.run_id, same.reused, same.labelled) == (begun.run_id, UNITS, UNITS)
+            assert (same.run_id, same.already_judged, same.labelled) == (begun.run_id, UNITS, UNITS)
         # What was accepted once is one of the run's addresses.
         async with served(second) as provider:
-            assert (await run(db, provider)).reused == UNITS
+            assert (await run(db, provider)).already_judged == UNITS
 
 
 async def test_the_same_address_with_another_model_behind_it_is_not_taken_for_the_same(db: Path) -> None:
@@ -100,7 +100,7 @@ async def test_the_same_address_with_another_model_behind_it_is_not_taken_for_th
             same = await run(db, provider, plan(same_model=True))
             assert (same.run_id, same.labelled) == (begun.run_id, UNITS)
         async with served(server) as provider:  # accepted once
-            assert (await run(db, provider)).reused == UNITS
+            assert (await run(db, provider)).already_judged == UNITS
 
 
 async def test_an_alias_of_a_vendor_that_has_moved_on_stops_the_run(db: Path) -> None:
@@ -137,7 +137,7 @@ async def test_replicas_that_have_different_models_are_refused(db: Path) -> None
         assert addresses == {first.url: "loopback-2026-01-01", two.url: "other-weights"}
         # One of them alone goes on.
         async with served(two) as alone:
-            assert (await run(db, alone)).reused == UNITS
+            assert (await run(db, alone)).already_judged == UNITS
 
 
 async def test_a_replica_that_comes_later_with_another_model_is_found_out(
@@ -170,7 +170,7 @@ async def test_a_longer_limit_asks_the_truncated_ones_only(db: Path) -> None:
     longer = Sampling(answers="json", max_output_tokens=2048)
     nobody = Fake()
     again = await run(db, nobody, plan(sampling=longer))
-    assert (again.run_id, nobody.requests, again.reused) == (begun.run_id, [], UNITS)
+    assert (again.run_id, nobody.requests, again.already_judged) == (begun.run_id, [], UNITS)
     fake = Fake()
     repaired = await run(db, fake, plan(sampling=longer, retry=["truncated"]))
     assert sorted(number_in(r) for r in fake.requests) == [0, 3, 6, 9]

@@ -140,7 +140,7 @@ def test_a_server_that_dies_for_good(db: Path, judge: Judge, monkeypatch: pytest
         server.start()
         again = json.loads(judge(*words).out)
     assert again["labelled"] == UNITS
-    assert again["reused"] == report["ok"]
+    assert again["already_judged"] == report["ok"]
 
 
 def test_a_terminal_gets_a_progress_line_and_a_pipe_none(db: Path) -> None:

@@ -149,6 +149,6 @@ def test_a_file_that_may_not_grow(db: Path, whole: Path) -> None:
     assert select(db, "PRAGMA integrity_check") == [("ok",)]
     with Driven(db, *command) as run:
         after = run.end()
-    assert after["reused"] >= done, "and what was received and set aside is not asked again"
-    assert after["ended"]["ok"] + after["reused"] == UNITS
+    assert after["already_judged"] >= done, "and what was received and set aside is not asked again"
+    assert after["ended"]["ok"] + after["already_judged"] == UNITS
     assert left_in(db) == left_in(whole)

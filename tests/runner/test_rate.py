@@ -136,7 +136,7 @@ def test_the_next_run_starts_where_the_last_one_was(tmp_path: Path) -> None:
     again = Timed(lambda n: 2.0)
     db = tmp_path / "s.db"
     report = simulated(run(db, again, plan(repeats=2)))
-    assert report.reused == 300 and again.most == MOST
+    assert report.already_judged == 300 and again.most == MOST
     assert again.ended < 6.1
 
 

@@ -83,7 +83,7 @@ async def test_two_calls_are_stored_and_the_letter_rests_on_the_reasoning(study:
     assert tuple(requests) == (5, 5)
     # Again asks nothing; a run without reasoning is another one.
     again = Thinker()
-    assert (await ran(again)).reused == 3 and not again.calls
+    assert (await ran(again)).already_judged == 3 and not again.calls
 
 
 async def test_reasoning_that_is_cut_or_empty_has_no_label(study: None) -> None:

@@ -38,7 +38,13 @@ class Oracle:
     stopped: set[Seat] = field(default_factory=set)
     resolved: set[tuple[Key, str, str, int]] = field(default_factory=set)
     """(key, source, value, tick) that a lead decided against."""
+    corrected: dict[str, int] = field(default_factory=dict)
+    """Unit -> the tick at which its text was corrected: what was said until then is about another text."""
     tick: int = 0
+
+    def is_old(self, unit: str, tick: int) -> bool:
+        """Whether something was said of the text that a unit had before its correction."""
+        return tick <= self.corrected.get(unit, 0)
 
     def now(self) -> int:
         """The next tick of the clock."""
@@ -60,14 +66,21 @@ class Oracle:
         return None if skipped else found
 
     def locked(self, batch: str, person: str, unit: tuple[str, int]) -> bool:
-        """Whether the judge's answer was shown for a unit."""
-        return any(e.what == "shown" for e in self.at(batch, person, unit))
+        """Whether the judge's answer was shown for a unit, with the text that it has now."""
+        return any(
+            e.what == "shown" and not self.is_old(unit[0], e.tick) for e in self.at(batch, person, unit)
+        )
+
+    def current(self, batch: str, person: str, unit: tuple[str, int]) -> tuple[str, int] | None:
+        """The same without an answer to an old text."""
+        answer = self.answer(batch, person, unit)
+        return None if answer is None or self.is_old(unit[0], answer[1]) else answer
 
     def undo(self, batch: str, person: str) -> None:
         """Take back the latest that can be."""
         for e in reversed(self.logs[batch, person]):
             fixed = e.what in ("label", "skip") and self.locked(batch, person, e.unit)
-            if not e.undone and e.what != "shown" and not fixed:
+            if not e.undone and e.what != "shown" and not fixed and not self.is_old(e.unit[0], e.tick):
                 e.undone = True
                 return
 
@@ -99,7 +112,8 @@ class Oracle:
         source_of = {derived: asked for asked, (derived, _) in self.derive.items()}
         everything = self.said()
         out: dict[Key, dict[str, tuple[str, int]]] = {}
-        for key, sources in everything.items():
+        for key, every_source in everything.items():
+            sources = {s: said for s, said in every_source.items() if not self.is_old(key[2], said[1])}
             working = any(not stop for _, _, stop in sources.values())
             for source, (value, tick, stop) in sources.items():
                 bases = [f for f, (d, _) in self.derive.items() if d == key[1]] if key[1] in source_of else []

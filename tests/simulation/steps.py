@@ -156,6 +156,50 @@ def _more_votes(world: World, rng: Random, file: Path) -> None:
         world.came("votes", who, unit)
 
 
+@step(12)
+def correct_items(world: World, rng: Random) -> bool:
+    """A text is corrected in its file: refused without --correct, shown without --yes, and then what was said is old.
+
+    Labels of packs that are out, and labels that an import may bring once more, are another matter: such units are left.
+    """
+    if world.packs:
+        return False
+    brought = {
+        key[2] for key, said in world.oracle.outside.items() if any(s.startswith("import:") for s in said)
+    }
+    files = {
+        file: [json.loads(line) for line in file.read_text().splitlines()]
+        for file in world.folder.glob("items*.jsonl")
+    }
+    places = sorted(
+        (file, row["id"], passage["id"])
+        for file, rows in files.items()
+        for row in rows
+        for passage in row["passages"]
+        if f"d:{row['id']}/{passage['id']}" not in brought
+    )
+    if not places:
+        return False
+    file, item, name = rng.choice(places)
+    text = f"Text {world.number()} of {rng.random()}, corrected."
+    for other, rows in files.items():
+        for row in rows:
+            for passage in row["passages"]:
+                if (row["id"], passage["id"]) == (item, name):
+                    passage["text"] = text
+        other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("items", "import", "jsonl", file, "--dataset", "d")
+    world.judge(*words, code=1)
+    world.judge(*words, "--correct", code=2)
+    world.check()
+    world.judge(*words, "--correct", "--yes")
+    unit = f"d:{item}/{name}"
+    world.oracle.corrected[unit] = world.oracle.now()
+    if world.rows("SELECT text FROM passages WHERE passage_id = ?", unit) != [(text,)]:
+        raise Wrong(f"the text of {unit} was not corrected")
+    return True
+
+
 def _run(world: World, *more: str, code: int | tuple[int, ...] = (0, 4)) -> None:
     world.judge("run", world.folder / "prompts" / "side.v1.md", "-m", *more, code=code)
 
@@ -347,7 +391,7 @@ def _type(
     oracle, person = world.oracle, desk.seat.annotator
     desk.load(position)
     what = rng.choice(["label"] * 6 + ["skip", "note", "flag", "span"])
-    locked = any(e.what == "shown" for e in oracle.at(batch.name, person, unit))
+    locked = oracle.locked(batch.name, person, unit)
     if locked and what in ("label", "skip"):
         return None
     entry = Entry(unit, what, rng.choice(batch.labels) if what == "label" else None, oracle.now())
@@ -388,7 +432,7 @@ def screen(world: World, rng: Random) -> bool:
             if (
                 batch.reveal
                 and rng.random() < 0.7
-                and oracle.answer(batch.name, person, unit)
+                and oracle.current(batch.name, person, unit)
                 and not unit[1]
             ):
                 _reveal(world, batch, desk, position, unit, rng)
@@ -454,7 +498,7 @@ def _entries(world: World, batch: Batch, rows: list[Row], latest: bool) -> list[
     for person, unit, label in rows:
         if batch.closed or (batch.name, person) in oracle.stopped:
             return None
-        standing = oracle.answer(batch.name, person, (unit, 0))
+        standing = oracle.current(batch.name, person, (unit, 0))
         there = answers.get((person, unit), standing[0] if standing else None)
         if there == label:
             continue
@@ -783,7 +827,11 @@ def _evidence(world: World, batch: Batch, file: Path) -> None:
     meant = set()
     for (name, person), log in world.oracle.logs.items():
         if name == batch.name and person != "adjudicated":
-            meant |= {(person, e.unit) for e in log if e.what == "span" and not e.undone}
+            meant |= {
+                (person, e.unit)
+                for e in log
+                if e.what == "span" and not e.undone and not world.oracle.is_old(e.unit[0], e.tick)
+            }
     if file.suffix == ".csv":
         with file.open(newline="") as rows_of:
             rows: list[dict[str, Any]] = list(csv.DictReader(rows_of))

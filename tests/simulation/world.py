@@ -179,7 +179,7 @@ class World:
         """Raise Wrong unless every label and every conflict is as meant."""
         query = (
             "SELECT annotator_id, field, unit_id, repeat, value FROM labels JOIN annotators USING (annotator_id) "
-            "WHERE kind IN ('human', 'adjudicated') AND layer <> 'revised'"
+            "WHERE kind IN ('human', 'adjudicated') AND layer NOT IN ('revised', 'old_text')"
         )
         stored = {tuple(row[:4]): row[4] for row in self.rows(query)}
         meant = self.oracle.labels()

@@ -91,7 +91,7 @@ def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: C
     [run] = checked(judge("runs", "list", "--json", "-d", "c.db").out, "runs")["rows"]
     assert (run["units"], run["ok"]) == (8, 8)
     again = judge("run", "stance", "-m", "scripted/hash", "-d", "c.db", "--json")
-    assert json.loads(again.out)["reused"] == 8
+    assert json.loads(again.out)["already_judged"] == 8
     fresh = study("d", rows(0, 1, 2, 3))
     judge("run", "stance", "-m", "scripted/hash", "-d", fresh)
     assert labels(Path("c.db")) == labels(fresh)

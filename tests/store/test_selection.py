@@ -75,4 +75,4 @@ def test_a_study_that_is_counted_beside_its_run(
         # 60 passages without the 7 that are empty, twice.
         for report, reused in ((done, 0), (again, 106)):
             assert (report.units, report.left_out, report.pending) == (106, 7, 0)
-            assert (report.labelled, report.reused) == (106, reused)
+            assert (report.labelled, report.already_judged) == (106, reused)

@@ -1,0 +1,276 @@
+"""Corrections on purpose: what differs is listed, what is confirmed is logged, and labels for an old text do not count."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.leading.verify import verify
+from annotate.sitting.desk import Desk
+from annotate.store import open_study
+from judge.labels.scope import Scope, read_panel
+from judge.store import Store
+from tests.annotate.agreement_helpers import annotate
+from tests.conftest import Done
+
+Judge = Callable[..., Done]
+TASK = """---
+title: Verdict
+unit: passage
+inputs: [claim, passage]
+questions:
+  - field: side
+    labels: [{value: support, key: s}, {value: refute, key: r}]
+derive:
+  role: {from: side, gold: truth, table: {"support|true": supporting, "refute|true": misleading,
+    "support|false": misleading, "refute|false": supporting}}
+---
+Judge.
+<!-- unit -->
+{{ claim }}
+{{ passage }}
+{{ answer_cue }}
+"""
+
+
+def rows() -> list[dict[str, Any]]:
+    """Four claims with two passages each, with gold on the claim."""
+    return [
+        {
+            "id": f"q{i}",
+            "claim": f"Claim {i}.",
+            "gold": {"truth": "true"},
+            "passages": [{"id": p, "text": f"Text {i}{p}."} for p in "ab"],
+        }
+        for i in range(4)
+    ]
+
+
+def write(path: Path, data: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in data))
+    return path
+
+
+@pytest.fixture
+def study(tmp_path: Path, judge: Judge) -> Path:
+    """A study whose eight units a judge labelled, and of which ann and bob labelled all, in a batch."""
+    (tmp_path / "side.v1.md").write_text(TASK)
+    judge("items", "import", "jsonl", write(tmp_path / "d.jsonl", rows()))
+    (tmp_path / "script.jsonl").write_text('{"reply": "support"}\n')
+    judge("run", "side.v1.md", "-m", "scripted/file", "--option", "script=script.jsonl")
+    annotate("batches", "new", "b", "side", "-n", "8", "--annotators", "ann,bob")
+    with open_study(tmp_path / "study.db") as store:
+        for who in ("ann", "bob"):
+            with Desk.open(store, "b", who) as desk:
+                for position in range(1, 9):
+                    desk.load(position)
+                    desk.label(position, "side", "support")
+    return tmp_path / "study.db"
+
+
+def corrected(tmp_path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
+    data = rows()
+    change(data)
+    return write(tmp_path / "d.jsonl", data)
+
+
+def two_texts(data: list[dict[str, Any]]) -> None:
+    data[0]["passages"][0]["text"] = "Text 0a, corrected."
+    data[2]["passages"][1]["text"] = "Text 2b, corrected."
+
+
+def counts(path: Path, field: str = "side") -> dict[str, int]:
+    """Annotator -> the number of labels that estimates use."""
+    with Store.open(path) as store:
+        panel = read_panel(store, Scope(field))
+        return {
+            panel.kind(name): int((panel.ratings.column(name) >= 0).sum())
+            for name in panel.ratings.annotators
+        }
+
+
+def found(path: Path) -> list[Any]:
+    with open_study(path) as store:
+        return verify(store)
+
+
+def select(path: Path, query: str) -> list[Any]:
+    with Store.open(path) as store:
+        return [tuple(row) for row in store.conn.execute(query)]
+
+
+def test_every_differing_row_is_listed_and_nothing_is_stored(study: Path, judge: Judge) -> None:
+    file = corrected(study.parent, two_texts)
+    before = select(study, "SELECT * FROM passages")
+    done = judge("items", "import", "jsonl", file, code=1)
+    assert "d.jsonl:1" in done.err and "d.jsonl:3" in done.err, "both lines, not the first only"
+    assert "'Text 2b, corrected.'" in done.err and "--correct" in done.err and "--skip-bad" in done.err
+    assert select(study, "SELECT * FROM passages") == before
+
+
+def test_the_rest_of_the_file_is_imported_with_skip_bad(study: Path, judge: Judge) -> None:
+    def change(data: list[dict[str, Any]]) -> None:
+        two_texts(data)
+        # A new passage of an item that has a changed one, and a new item.
+        data[0]["passages"].append({"id": "c", "text": "New."})
+        data.append({"id": "q9", "claim": "New claim.", "passages": [{"id": "a", "text": "x"}]})
+
+    file = corrected(study.parent, change)
+    done = judge("items", "import", "jsonl", file, "--skip-bad", "--json")
+    (row,) = json.loads(done.out)["rows"]
+    assert (row["items"], row["passages"], row["skipped"]) == (1, 2, 2)
+    assert select(study, "SELECT text FROM passages WHERE passage_id IN ('d:q0/a', 'd:q0/c')") == [
+        ("Text 0a.",),
+        ("New.",),
+    ]
+
+
+def test_a_correction_is_shown_first_and_stored_with_yes(study: Path, judge: Judge) -> None:
+    file = corrected(study.parent, two_texts)
+    before = select(study, "SELECT * FROM passages")
+    shown = judge("items", "import", "jsonl", file, "--correct", "--json", code=2)
+    document = json.loads(shown.out)
+    # Two units, each labelled by two people and one judge.
+    assert document["outdated"] == {"units": 2, "people": 4, "judges": 2} and document["stored"] is False
+    assert [(c["id"], c["old"], c["new"]) for c in document["corrections"]] == [
+        ("d:q0/a", "Text 0a.", "Text 0a, corrected."),
+        ("d:q2/b", "Text 2b.", "Text 2b, corrected."),
+    ]
+    assert "--yes" in shown.err and select(study, "SELECT * FROM passages") == before
+    judge("items", "import", "jsonl", file, "--correct", "--yes")
+    assert select(study, "SELECT kind, id, field, old, new FROM corrections") == [
+        ("passage", "d:q0/a", "text", "Text 0a.", "Text 0a, corrected."),
+        ("passage", "d:q2/b", "text", "Text 2b.", "Text 2b, corrected."),
+    ]
+    # Importing the file again changes nothing, because the study now has its texts.
+    again = judge("items", "import", "jsonl", file, "--json")
+    assert json.loads(again.out)["rows"][0]["unchanged"] == 4
+
+
+def test_labels_of_a_changed_text_do_not_count_until_they_are_given_again(study: Path, judge: Judge) -> None:
+    file = corrected(study.parent, two_texts)
+    judge("items", "import", "jsonl", file, "--correct", "--yes")
+    # Six of eight units: two texts changed.
+    assert counts(study) == {"human": 6, "judge": 6}
+    assert found(study) == []
+    layers = select(
+        study,
+        "SELECT annotator_id, count(*) FROM labels WHERE layer = 'old_text' AND field = 'side' GROUP BY 1",
+    )
+    assert sorted(n for _, n in layers) == [2, 2, 2]
+    # The same run asks only for the two units.
+    done = judge("run", "side", "-m", "scripted/file", "--option", "script=script.jsonl", "--json")
+    assert json.loads(done.out)["ok"] == 2
+    with open_study(study) as store, Desk.open(store, "b", "ann") as desk:
+        assert desk.counts()["open"] == 2
+        while (position := desk.next_open()) is not None:
+            assert desk.load(position).state.answers == {}, "the answer to the old text is not shown"
+            assert "corrected" in desk.inputs(position)["passage"]
+            desk.label(position, "side", "refute")
+    assert found(study) == []
+    with Store.open(study) as store:
+        panel = read_panel(store, Scope("side"))
+        assert int((panel.ratings.column("ann") >= 0).sum()) == 8
+        assert int((panel.ratings.column("bob") >= 0).sum()) == 6
+        assert [n.parameters["n"] for n in panel.notes if getattr(n, "code", "") == "old_text"] == [2]
+
+
+def test_undo_after_a_correction_leaves_the_old_answer_alone(study: Path, judge: Judge) -> None:
+    judge("items", "import", "jsonl", corrected(study.parent, two_texts), "--correct", "--yes")
+    with open_study(study) as store, Desk.open(store, "b", "ann") as desk:
+        position = desk.next_open()
+        assert position is not None
+        desk.label(position, "side", "refute")
+        assert desk.undo() == position
+        assert desk.state(position).answers == {}
+    assert found(study) == [] and counts(study)["human"] == 6
+
+
+def test_a_changed_claim_concerns_every_passage_and_a_closed_batch(study: Path, judge: Judge) -> None:
+    def change(data: list[dict[str, Any]]) -> None:
+        data[1]["claim"] = "Claim 1, corrected."
+
+    annotate("batches", "close", "b", "-d", study)
+    judge("items", "import", "jsonl", corrected(study.parent, change), "--correct", "--yes")
+    # The two passages of the claim; the unit of the claim itself has no label.
+    assert counts(study) == {"human": 6, "judge": 6} and found(study) == []
+
+
+def test_gold_is_corrected_with_the_labels_that_follow_from_it(study: Path, judge: Judge) -> None:
+    def change(data: list[dict[str, Any]]) -> None:
+        data[1]["gold"]["truth"] = "false"
+
+    query = "SELECT DISTINCT value FROM labels WHERE field = 'role' AND unit_id = 'd:q1/a'"
+    assert select(study, query) == [("supporting",)]
+    file = corrected(study.parent, change)
+    assert "truth" in judge("items", "import", "jsonl", file, code=1).err
+    judge("items", "import", "jsonl", file, "--correct", "--yes")
+    assert select(study, "SELECT value FROM labels WHERE annotator_id = 'gold' AND unit_id = 'd:q1'") == [
+        ("false",)
+    ]
+    # Everybody said support, which misleads about a false claim. Nobody has to label again, because no text changed.
+    assert select(study, query) == [("misleading",)] and counts(study) == {"human": 8, "judge": 8}
+    assert select(study, "SELECT kind, id, old, new FROM corrections") == [("gold", "d:q1", "true", "false")]
+    assert found(study) == []
+
+
+def test_a_ranking_is_corrected(study: Path, judge: Judge) -> None:
+    run = study.parent / "mine.run"
+    run.write_text("q0 Q0 a 1 2.0 mine\nq0 Q0 b 2 1.0 mine\nq1 Q0 a 1 2.0 mine\n")
+    words = ("systems", "import", run, "--stage", "retrieve")
+    judge(*words)
+    run.write_text("q0 Q0 b 1 2.0 mine\nq0 Q0 a 2 1.0 mine\nq1 Q0 a 1 2.0 mine\n")
+    assert "mine" in judge(*words, code=1).err
+    judge(*words, "--correct", code=2)
+    judge(*words, "--correct", "--yes")
+    query = "SELECT passage_id FROM rankings WHERE item_id = 'd:q0' ORDER BY rank"
+    assert select(study, query) == [("d:q0/b",), ("d:q0/a",)]
+    ((old, new),) = select(study, "SELECT old, new FROM corrections")
+    assert json.loads(old)[0][0] == "d:q0/a" and json.loads(new)[0][0] == "d:q0/b"
+
+
+def test_what_decides_the_units_cannot_be_corrected(study: Path, judge: Judge) -> None:
+    def change(data: list[dict[str, Any]]) -> None:
+        data[1]["question_id"] = "another"
+
+    done = judge("items", "import", "jsonl", corrected(study.parent, change), "--correct", "--yes", code=1)
+    assert "question_id" in done.err and "new id" in done.err
+
+
+def test_two_values_in_one_file_correct_nothing(study: Path, judge: Judge) -> None:
+    def change(data: list[dict[str, Any]]) -> None:
+        data.append({**data[0], "passages": [{"id": "a", "text": "One."}]})
+        data.append({**data[0], "passages": [{"id": "a", "text": "Two."}]})
+
+    done = judge("items", "import", "jsonl", corrected(study.parent, change), "--correct", "--yes", code=1)
+    assert "d.jsonl:6" in done.err and select(study, "SELECT * FROM corrections") == []
+
+
+def test_yes_needs_something_to_confirm(study: Path, judge: Judge) -> None:
+    assert "--correct" in judge("items", "import", "jsonl", "d.jsonl", "--yes", code=2).err
+
+
+def test_two_machines_with_the_same_correction_can_be_merged(
+    study: Path, judge: Judge, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.db"
+    with Store.open(study) as store:
+        store.conn.execute("VACUUM INTO ?", [str(other)])
+    file = corrected(study.parent, two_texts)
+    judge("items", "import", "jsonl", file, "--correct", "--yes")
+    # Without the correction on both sides the texts differ, which is a conflict.
+    assert judge("studies", "merge", study, other, "--into", "m0.db", code=1)
+    judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", other)
+    judge("studies", "merge", study, other, "--into", "m.db")
+    assert counts(tmp_path / "m.db") == {"human": 6, "judge": 6} and found(tmp_path / "m.db") == []
+
+
+def test_verify_finds_a_corrected_text_that_was_changed_back(study: Path, judge: Judge) -> None:
+    judge("items", "import", "jsonl", corrected(study.parent, two_texts), "--correct", "--yes")
+    with Store.open(study) as store:
+        store.conn.execute("UPDATE passages SET text = 'Text 0a.' WHERE passage_id = 'd:q0/a'")
+    assert [(f.kind, f.where, f.stored) for f in found(study)] == [
+        ("correction", "passage 'd:q0/a', text", "Text 0a.")
+    ]
