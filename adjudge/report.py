@@ -12,7 +12,7 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from annotate.report.model import Document
+    from judge.document.blocks import Report as ReportDocument
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,7 +22,7 @@ class Report:
     `document` contains the complete report as data (`annotate.report.model`).
     """
 
-    document: Document
+    document: ReportDocument
 
     @property
     def verdicts(self) -> pd.DataFrame:
@@ -31,7 +31,7 @@ class Report:
 
         columns = ("judge", "decision", "sentence", "because", "more_units", "more_questions")
         rows = [{name: getattr(ruling, name) for name in columns} for ruling in self.document.rulings]
-        return frame(rows, columns, no_ruling=self.document.no_ruling)
+        return frame(rows, columns, no_ruling=self.document.no_verdict)
 
     @property
     def measures(self) -> pd.DataFrame:
@@ -66,16 +66,16 @@ class Report:
             path.write_text(self.text(path.suffix.lstrip(".").lower()), encoding="utf-8")
 
     def __str__(self) -> str:
-        said = [ruling.sentence for ruling in self.document.rulings] or [self.document.no_ruling]
+        said = [ruling.sentence for ruling in self.document.rulings] or [self.document.no_verdict]
         return visible("\n".join([self.document.title, *said]))
 
     def __repr__(self) -> str:
         decisions = ", ".join(f"{ruling.judge}: {ruling.decision}" for ruling in self.document.rulings)
-        return f"<Report: {visible(decisions or self.document.no_ruling)}>"
+        return f"<Report: {visible(decisions or self.document.no_verdict)}>"
 
     def _repr_html_(self) -> str:
         """Return the verdicts and the figures as HTML without scripts, with all text escaped."""
 
-        from annotate.report.render.html import piece
+        from judge.document.html import piece
 
         return piece(self.document)

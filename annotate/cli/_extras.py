@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from judge.document.terminal import table
+
 from annotate.cli._show import MOST_SHOWN
-from judge.console import table, visible
+from judge.console import visible
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures

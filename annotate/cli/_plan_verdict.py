@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from judge.document.terminal import table
+
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
-from judge.console import table, visible
+from judge.console import visible
 from judge.errors import BadInput, UsageError
 from judge.labels.reference import Reference
 from judge.stats.verdict_plan import VerdictPlan, plan_of

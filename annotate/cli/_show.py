@@ -7,9 +7,10 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from judge.document.terminal import table
 
 from annotate.agreement.one_field import MOST_PAIRS, Agreement, Block, Many
-from judge.console import table, visible
+from judge.console import visible
 from judge.notes import Note, general
 from judge.stats import Confusion
 from judge.types import AnnotatorKind, Measure

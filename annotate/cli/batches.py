@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from judge.document.terminal import emit_rows, table
 
 from annotate.batch_plan import DRAWS, BatchPlan, plan_draw
 from annotate.cli._named import BatchName, open_command, with_study
 from judge.commands import command
-from judge.console import emit_json, emit_rows, json_option, note, print_lines, table
+from judge.console import emit_json, json_option, note, print_lines
 from judge.errors import UsageError
 from judge.store import Store
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from judge.document.terminal import emit_rows
 
 from annotate.cli._named import with_study
 from judge.commands import command
-from judge.console import emit_rows, json_option, note
+from judge.console import json_option, note
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:

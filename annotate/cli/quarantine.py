@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import click
+from judge.document.terminal import emit_rows
 
 from annotate.cli._named import with_study
 from judge.commands import command
-from judge.console import emit_rows, json_option, note, shorten
+from judge.console import json_option, note, shorten
 from judge.errors import UsageError
 from judge.store import Store
 

@@ -17,7 +17,8 @@ from judge.store import Store
 from judge.types import Measure, attributes
 
 if TYPE_CHECKING:
-    from annotate.report.model import Document, Ruling
+    from annotate.report.model import Ruling
+    from judge.document.blocks import Report
 
 VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}
 """A map from each value of --fail-under verdict=VALUE to the verdicts that pass."""
@@ -156,8 +157,8 @@ def report(arguments: ReportAsked) -> None:
     for ruling in document.rulings:
         # On stderr, because stdout may be the report itself.
         note(ruling.sentence)
-    if document.no_ruling:
-        note(document.no_ruling)
+    if document.no_verdict:
+        note(document.no_verdict)
     if forms:
         note(f"written: {', '.join(map(str, forms))}")
     decide(
@@ -184,7 +185,7 @@ def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
     return verdict, limits
 
 
-def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *, named: bool) -> list[Gate]:
+def _gates(document: Report, limits: list[tuple[str, float]], verdict: str, *, named: bool) -> list[Gate]:
     """Return one gate, a condition that passes or fails, for each judge and limit.
 
     `named` is true if the user named the judges.
@@ -206,9 +207,9 @@ def _gates(document: Document, limits: list[tuple[str, float]], verdict: str, *,
                     f"{r.judge}: {'no labels' if r.no_labels else r.decision}{conflicts}",
                 )
             )
-        if document.no_ruling:
+        if document.no_verdict:
             # A report without a verdict fails, because the build asked for one.
-            gates.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
+            gates.append(Gate(wanted, False, document.no_verdict.rstrip(".")))
     for name, least in limits:
         for ruling in rulings:
             measures = _list_measures(ruling)

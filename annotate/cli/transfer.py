@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from judge.document.terminal import table
 
 from annotate.cli._named import BatchName, open_command, with_study
-from judge.console import emit_json, json_option, note, notes, pairs, table
+from judge.console import emit_json, json_option, note, notes, pairs
 from judge.errors import BadInput, Exit, UsageError
 from judge.files import format_of, stop
 from judge.store import Store

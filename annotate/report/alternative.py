@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from annotate.report.cells import format_count
-from annotate.report.model import COUNTS, Block, Cell, Column, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.document.blocks import COUNTS, Block, Cell, Column, Paragraph, Section, Table, heads
+from judge.document.cells import format_count
 from judge.stats import MISSING, AltTest, DawidSkene, dawid_skene, measures
 from judge.stats.alternative import CLOSENESS
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from annotate.guidelines import GuidelineText, guideline_texts
-from annotate.report.cells import format_count
-from annotate.report.model import Block, Facts, Paragraph, Table, heads
 from annotate.report.subject import Subject
+from judge.document.blocks import Block, Facts, Paragraph, Table, heads
+from judge.document.cells import format_count
 from judge.labels import relation
 from judge.prompts.load import Task
 from judge.prompts.render import instructions

@@ -9,8 +9,8 @@ from itertools import combinations
 
 from annotate.batch_plan import BatchPlan, Policy
 from annotate.drawing.eligible import list_left_out
-from annotate.report.cells import format_count
-from annotate.report.model import Block, Facts, Paragraph
+from judge.document.blocks import Block, Facts, Paragraph
+from judge.document.cells import format_count
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import read_stored_task

@@ -20,8 +20,9 @@ from annotate.report import (
     summary,
 )
 from annotate.report.corrected import REPLICATES
-from annotate.report.model import Document, Ruling, Section, level_text
+from annotate.report.model import Ruling
 from annotate.report.subject import ReportOptions, Subject, load
+from judge.document.blocks import Report, Section, level_text
 from judge.errors import BadInput
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
@@ -31,12 +32,12 @@ from judge.store.study import get_time
 from judge.types import Json, attributes
 
 
-def build(store: Store, options: ReportOptions) -> Document:
+def build(store: Store, options: ReportOptions) -> Report:
     """Return the report on one field. Raises UsageError if a name is unknown."""
     return _document(store, load(store, options))
 
 
-def build_table(panel: Panel, options: ReportOptions) -> Document:
+def build_table(panel: Panel, options: ReportOptions) -> Report:
     """Return the report on a table of labels without a study (`panel.source` names its file).
 
     Raises UsageError if the reference is missing, and BadInput if there is nothing to compare.
@@ -55,7 +56,7 @@ def build_table(panel: Panel, options: ReportOptions) -> Document:
         )
 
 
-def _document(store: Store, subject: Subject) -> Document:
+def _document(store: Store, subject: Subject) -> Report:
     name = subject.table.name if subject.table else store.path.name
     ruled, tests, none = rulings.rule(store, subject)
     ruled = summary.with_numbers(subject, ruled)
@@ -82,11 +83,12 @@ def _document(store: Store, subject: Subject) -> Document:
     ]
     # This section is last, because it lists the works that the other sections cite.
     sections.append(origin.citations(subject, sections))
-    return Document(
+    return Report(
         title=_title(subject),
         about=_about(name, subject, ruled),
+        boxes=[ruling.box() for ruling in ruled],
         rulings=ruled,
-        no_ruling=none,
+        no_verdict=none,
         sections=[section.drop_undefined() for section in _sort_sections(sections)],
         facts={
             "study": name,
@@ -103,6 +105,7 @@ def _document(store: Store, subject: Subject) -> Document:
             "made_by": describe_program(),
         },
         reading=reading(subject, ruled),
+        made_by=f"{describe_program()} (annotate report)",
     )
 
 

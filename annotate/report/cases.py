@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotate.report.cells import format_count
-from annotate.report.model import Block, CaseLabel, Cases, Disagreement, Paragraph, Section
 from annotate.report.subject import Subject
 from judge.console import unit_link
+from judge.document.blocks import Block, CaseLabel, Cases, Disagreement, Paragraph, Section
+from judge.document.cells import format_count
 from judge.labels import relation
 from judge.prompts.inputs import LIST_INPUTS
 from judge.stats.ratings import FloatArray, IntArray

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from annotate.report.batches import read_revealed
-from annotate.report.model import COUNTS, Cell, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.document.blocks import COUNTS, Cell, Section, Table, heads
 from judge.labels import relation
 from judge.stats import Ratings, mean, measures
 from judge.stats.ratings import FloatArray

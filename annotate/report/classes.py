@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotate.report.cells import format_count
-from annotate.report.model import (
+from annotate.report.people import tie_note
+from annotate.report.subject import MANY, Subject
+from judge.document.blocks import (
     COUNTS,
     Block,
     Cell,
@@ -18,8 +19,7 @@ from annotate.report.model import (
     interval_head,
     make_value_columns,
 )
-from annotate.report.people import tie_note
-from annotate.report.subject import MANY, Subject
+from judge.document.cells import format_count
 from judge.stats import MISSING, calibration, class_scores, confusion, label_shares, mean, temperature
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Json

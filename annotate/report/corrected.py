@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from annotate.report.cells import format_count
-from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.document.blocks import Block, Cell, Column, Paragraph, Section, Table, heads
+from judge.document.cells import format_count
 from judge.errors import AdjudgeError, NothingToScore
 from judge.labels.batches import read_sampled_units
 from judge.labels.reference import ReferenceLabels

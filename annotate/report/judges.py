@@ -6,11 +6,11 @@ For a routed judge, the report also shows the coverage and the agreement at each
 from collections.abc import Sequence
 
 from annotate.agreement.every_pair import compute_pairs
-from annotate.report.cells import format_count
-from annotate.report.model import COUNTS, Block, Cell, Figure, Paragraph, Section, Table, heads, interval_head
 from annotate.report.people import spread_table, tie_note
 from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
+from judge.document.blocks import COUNTS, Block, Cell, Figure, Paragraph, Section, Table, heads, interval_head
+from judge.document.cells import format_count
 from judge.stats.metrics import get_title
 from judge.store import Store
 from judge.store.derived import read_derivation

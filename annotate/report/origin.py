@@ -5,9 +5,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from annotate.report.cells import format_count, format_stored
-from annotate.report.model import Block, Cell, Facts, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.document.blocks import Block, Cell, Facts, Paragraph, Section, Table, heads
+from judge.document.cells import format_count, format_stored
 from judge.files import file_sha
 from judge.labels.origin import describe_origin
 from judge.prompts.load import Task

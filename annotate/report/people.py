@@ -9,8 +9,8 @@ from annotate.agreement.every_pair import Pairs, compute_pairs
 from annotate.leading.haste import describe_haste, paces
 from annotate.report.asked import describe_tasks
 from annotate.report.batches import batch_facts
-from annotate.report.cells import format_count, format_stored
-from annotate.report.model import (
+from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
+from judge.document.blocks import (
     COUNTS,
     Block,
     Cell,
@@ -22,7 +22,7 @@ from annotate.report.model import (
     heads,
     make_value_columns,
 )
-from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
+from judge.document.cells import format_count, format_stored
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import get_title
 from judge.store import Store

@@ -14,10 +14,11 @@ import numpy as np
 
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
-from annotate.report.cells import format_count
-from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads, level_text
+from annotate.report.model import Ruling
 from annotate.report.subject import Subject
 from judge.commands import command
+from judge.document.blocks import Block, Cell, Figure, Section, Table, heads, level_text
+from judge.document.cells import format_count
 from judge.stats import MISSING, AltTest, Verdict, curve
 from judge.stats.rates import describe_rates
 from judge.stats.verdict_text import labels_text

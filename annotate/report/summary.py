@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from annotate.report.cells import brief, format_count
-from annotate.report.cells import number as cell
-from annotate.report.model import (
+from annotate.report.model import Ruling
+from annotate.report.subject import MANY, Subject
+from judge.document.blocks import (
     COUNTS,
-    NUMBERS,
     Block,
     Cell,
     Document,
     Paragraph,
-    Ruling,
+    Report,
     Section,
     Table,
     heads,
     interval_head,
     level_text,
 )
-from annotate.report.subject import MANY, Subject
+from judge.document.cells import brief, format_count
+from judge.document.cells import number as cell
 from judge.stats import MISSING, measures, vote
 from judge.stats.bootstrap import IntervalSettings
 from judge.stats.metrics import get_title
@@ -64,11 +64,13 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
         return Section(KEY, title, absent="there is no verdict")
     # All judges share the row of the human ceiling.
     rows = [row for r in rulings if r.numbers for row in r.numbers.rows]
-    blocks: list[Block] = [_numbers(NUMBERS, list({id(row): row for row in rows}.values()))]
+    blocks: list[Block] = [
+        replace(_numbers("key_numbers", list({id(row): row for row in rows}.values())), boxed=True)
+    ]
     blocks += [_labels(subject, r, i) for i, r in enumerate(rulings, 1) if r.labels]
     if len(subject.panel.people) >= 2 and not subject.panel.numeric:
         blocks += [_tabulate_annotators(subject, judge, i) for i, judge in enumerate(subject.panel.judges, 1)]
-    return Section(KEY, title, [*blocks, Paragraph(WORDS, "note")])
+    return Section(KEY, title, [*blocks, Paragraph(WORDS, "note")], leading=True)
 
 
 def _numbers(key: str, rows: Sequence[Sequence[Cell]]) -> Table:
@@ -212,7 +214,7 @@ def _mask_others(subject: Subject, person: str) -> IntArray:
     return subject.others_of[person]
 
 
-def shorten_document(document: Document) -> Document:
+def shorten_document(document: Report) -> Report:
     """Return a short document for a paper: one paragraph and one table. Each number is given with its number of units."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
     # If there is no verdict, only the reason is reported, which the renderers add.

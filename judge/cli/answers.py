@@ -12,7 +12,8 @@ import click
 from judge.cli.generate import generate
 from judge.cli.items import print_labels
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, print_lines, shorten
+from judge.console import db_option, emit_json, json_option, print_lines, shorten
+from judge.document.terminal import emit_rows
 from judge.errors import BadInput, UsageError
 from judge.store import Store, listing
 

@@ -10,7 +10,8 @@ from judge.asking import judges
 from judge.cli.score_options import get_interval_settings, interval_options
 from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import db_option, emit_json, json_option, notes, print_lines, table
+from judge.console import db_option, emit_json, json_option, notes, print_lines
+from judge.document.terminal import table
 from judge.store import Store
 
 if TYPE_CHECKING:

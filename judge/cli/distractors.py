@@ -13,7 +13,8 @@ from judge.asking.run import make_plan
 from judge.cli.chain import chained, run_in_chain
 from judge.cli.runs import measure_table
 from judge.commands import command
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_result, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_result
+from judge.document.terminal import table
 from judge.errors import Exit, UsageError
 from judge.files import format_of
 from judge.run_options import RunOptions

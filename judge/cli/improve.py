@@ -14,7 +14,8 @@ from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import db_option, json_option, notes, print_result, table, write_page
+from judge.console import db_option, json_option, notes, print_result, write_page
+from judge.document.terminal import table
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
 from judge.labels.words import HELP

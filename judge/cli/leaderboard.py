@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from judge.cli.score_options import get_interval_settings
 from judge.cli.score_output import print_lacking, write
-from judge.console import emit_json, print_lines, table
+from judge.console import emit_json, print_lines
+from judge.document.terminal import table
 from judge.gates import decide
 
 if TYPE_CHECKING:

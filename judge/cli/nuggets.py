@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from judge.cli.items import skip_option
-from judge.console import db_option, emit_json, emit_rows, json_option, notes
+from judge.console import db_option, emit_json, json_option, notes
+from judge.document.terminal import emit_rows
 from judge.store import Store
 
 

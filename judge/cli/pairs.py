@@ -9,7 +9,8 @@ import click
 from judge.asking.run import make_plan
 from judge.cli.chain import chained, run_in_chain
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, note, shorten
+from judge.console import db_option, emit_json, json_option, note, shorten
+from judge.document.terminal import emit_rows
 from judge.errors import Exit, UsageError
 from judge.run_options import RunOptions
 from judge.store import Store

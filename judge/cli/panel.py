@@ -18,7 +18,8 @@ from judge.cli.run_result import exit_code, finish
 from judge.cli.score_options import get_interval_settings, interval_options
 from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines
+from judge.document.terminal import table
 from judge.errors import UsageError
 from judge.files import RECIPE, format_of
 from judge.run_options import RunOptions

@@ -7,7 +7,8 @@ import click
 
 import judge
 from judge import plugins as registry
-from judge.console import emit_rows, json_option
+from judge.console import json_option
+from judge.document.terminal import emit_rows
 from judge.importers import base as importers
 from judge.providers import base as providers
 from judge.suites.papers import PAPERS

@@ -20,7 +20,8 @@ from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import TO_READ, TO_WRITE, db_option, json_option, print_result, table
+from judge.console import TO_READ, TO_WRITE, db_option, json_option, print_result
+from judge.document.terminal import table
 from judge.errors import BadInput, Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions

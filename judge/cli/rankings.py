@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from judge.asking.systems import STAGES
-from judge.console import db_option, emit_json, emit_rows, json_option
+from judge.console import db_option, emit_json, json_option
+from judge.document.terminal import emit_rows
 from judge.store import Store
 
 

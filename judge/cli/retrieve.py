@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, note
+from judge.console import db_option, emit_json, json_option, note
+from judge.document.terminal import emit_rows
 from judge.errors import Exit
 from judge.store import Store
 

@@ -16,7 +16,8 @@ from judge.cli.score_options import (
     runs_option,
 )
 from judge.cli.score_output import write_whole
-from judge.console import csv_text, db_option, document, emit_json, json_option, print_lines, table
+from judge.console import csv_text, db_option, document, emit_json, json_option, print_lines
+from judge.document.terminal import table
 from judge.errors import UsageError
 from judge.gates import decide, output_option
 from judge.store import Store

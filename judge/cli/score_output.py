@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import document, emit_json, note, print_lines, table
+from judge.console import document, emit_json, note, print_lines
+from judge.document.terminal import table
 from judge.errors import BadInput
 from judge.files import whole_file
 from judge.notes import SMALL, code_of

@@ -9,7 +9,8 @@ import click
 
 from judge.asking.judges import field_of, panel_of
 from judge.cli.task_options import field_option, reference_option, whole_runs
-from judge.console import db_option, json_option, note, print_result, table
+from judge.console import db_option, json_option, note, print_result
+from judge.document.terminal import table
 from judge.errors import UsageError
 from judge.labels.words import ALIASES
 from judge.store import Store

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines
+from judge.document.terminal import table
 from judge.errors import BadInput
 
 

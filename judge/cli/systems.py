@@ -14,7 +14,8 @@ from judge.cli.items import (
     read_label_maps,
     skip_option,
 )
-from judge.console import db_option, emit_json, emit_rows, json_option, note, notes, pairs
+from judge.console import db_option, emit_json, json_option, note, notes, pairs
+from judge.document.terminal import emit_rows
 from judge.store import Store, listing
 
 

@@ -7,7 +7,8 @@ import click
 
 from judge.cli.options import options_of
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, note, print_lines, visible
+from judge.console import db_option, emit_json, json_option, note, print_lines, visible
+from judge.document.terminal import emit_rows
 from judge.errors import Exit, TaskError, UsageError
 from judge.store import Store
 from judge.store.label_rows import quote

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.report import ReportOptions, build
-from annotate.report.model import Document, Section, Table
+from judge.document.blocks import Document, Section, Table
 from judge.prompts.load import Task, load_task, parse_task
 from judge.store import Store
 from judge.store.judgements import Entry, add_judgements

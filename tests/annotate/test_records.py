@@ -11,9 +11,9 @@ import pytest
 from annotate.guidelines import clarify
 from annotate.leading.verify import verify
 from annotate.report import ReportOptions, build
-from annotate.report.model import Document, Facts, Paragraph, Table
 from annotate.sitting.desk import Desk, batch_info
 from annotate.store import open_study
+from judge.document.blocks import Document, Facts, Paragraph, Table
 from judge.errors import BadInput, UsageError
 from judge.store import Store
 from tests.annotate.agreement_helpers import annotate

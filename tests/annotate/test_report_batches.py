@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from annotate.report import ReportOptions, build
-from annotate.report.model import Document, Facts, Paragraph
 from annotate.store import open_study
+from judge.document.blocks import Document, Facts, Paragraph
 from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store import Store

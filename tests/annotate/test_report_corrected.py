@@ -8,8 +8,8 @@ import pytest
 
 from annotate.report import ReportOptions
 from annotate.report.corrected import corrected
-from annotate.report.model import Paragraph, Section
 from annotate.report.subject import load
+from judge.document.blocks import Paragraph, Section
 from judge.store import Store
 from judge.types import Measure
 from tests.annotate.report_helpers import U, study

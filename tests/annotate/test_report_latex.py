@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from annotate.report import FORMATS, ReportOptions, build
-from annotate.report.cells import Shown
-from annotate.report.model import Cases, Document, Paragraph
-from annotate.report.render import latex
-from annotate.report.render.latex import layouts, lines, pieces
+from judge.document import latex
+from judge.document.blocks import Cases, Document, Paragraph
+from judge.document.cells import Shown
+from judge.document.latex import layouts, lines, pieces
 from judge.prompts.load import parse_task
 from judge.store import Store
 from tests.annotate.report_helpers import U, study

@@ -12,8 +12,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from textual.color import Color
 
-from annotate.report import plots
 from annotate.tui.colours import contrast
+from judge.document import plots
 
 HOSTILE = "<b>$\\frac{1}{2}$</b>\x07\u202e&"
 DATA: dict[str, dict[str, Any]] = {
@@ -120,7 +120,7 @@ def test_labels_are_text_and_not_mathematics(name: str) -> None:
 
 def test_the_same_data_gives_the_same_bytes_in_another_process() -> None:
     code = (
-        "from tests.annotate.test_report_plots import DATA; from annotate.report import plots; import sys\n"
+        "from tests.annotate.test_report_plots import DATA; from judge.document import plots; import sys\n"
         "sys.stdout.write(plots.draw('forest', DATA['forest'], 'f', 't', 'd'))"
     )
     root = Path(__file__).resolve().parents[2]
@@ -129,7 +129,7 @@ def test_the_same_data_gives_the_same_bytes_in_another_process() -> None:
 
 
 def test_every_class_has_its_colour_in_the_style_sheet() -> None:
-    style = (Path(plots.__file__).parent / "render" / "page.css").read_text()
+    style = (Path(plots.__file__).parent / "page.css").read_text()
     used = set()
     for name, data in DATA.items():
         used |= set(
@@ -151,7 +151,7 @@ def colours(style: str, scheme: str) -> dict[str, Color]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_on_cells_and_bars_has_contrast(scheme: str) -> None:
-    style = (Path(plots.__file__).parent / "render" / "page.css").read_text()
+    style = (Path(plots.__file__).parent / "page.css").read_text()
     result = colours(style, scheme)
     # The darkest cell is .05 + .6 = 65 % of the heat colour over the paper.
     for share in (0.05, 0.35, 0.65):
@@ -165,7 +165,7 @@ def test_text_on_cells_and_bars_has_contrast(scheme: str) -> None:
 def test_matplotlib_is_loaded_for_drawings_only() -> None:
     code = (
         "import sys, annotate.report; assert 'matplotlib' not in sys.modules\n"
-        "from annotate.report import plots; assert 'matplotlib' not in sys.modules"
+        "from judge.document import plots; assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])
 

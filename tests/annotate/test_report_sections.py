@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from annotate.report import ReportOptions, build
-from annotate.report.model import Cases, Document, Facts, Paragraph, Table
+from judge.document.blocks import Cases, Document, Facts, Paragraph, Table
 from judge.errors import UsageError
 from judge.prompts import load_task, parse_task
 from judge.prompts.load import Task

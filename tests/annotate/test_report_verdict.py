@@ -221,7 +221,7 @@ def test_without_a_judge_or_without_people_there_is_no_verdict(
     made: list[U], message: str, tmp_path: Path
 ) -> None:
     document = report_of(tmp_path, made, field="stance")
-    assert not document.rulings and message in document.no_ruling
+    assert not document.rulings and message in document.no_verdict
     assert {s.key: s.absent for s in document.sections}["judges"]
 
 

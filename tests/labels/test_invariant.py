@@ -9,8 +9,8 @@ import pytest
 
 from annotate.agreement.one_field import analyse
 from annotate.report import ReportOptions, build
-from annotate.report.model import Document
 from annotate.store import open_study
+from judge.document.blocks import Document
 from judge.labels.reference import ReferenceLabels, available_references, resolve
 from judge.labels.scope import Scope, read_panel
 from judge.notes import code_of

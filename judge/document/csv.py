@@ -13,9 +13,9 @@ import io
 import re
 from collections.abc import Iterator
 
-from annotate.report.cells import Shown, brief, number
-from annotate.report.model import Cases, Cell, Document, Facts, Figure, Paragraph, Section
 from judge.console import json_text, visible
+from judge.document.blocks import Cases, Cell, Document, Facts, Figure, Paragraph, Section
+from judge.document.cells import Shown, brief, number
 from judge.types import Json, Measure
 
 COLUMNS = (
@@ -63,22 +63,17 @@ def _text_row(section: str, table: str, row: Json, column: str, text: str) -> di
 def _rows(document: Document) -> Iterator[dict[str, Json]]:
     for name, text in document.about:
         yield _text_row("about", "about", name, "value", text)
-    for r in document.rulings:
-        for column, value in (
-            ("decision", r.decision),
-            ("sentence", r.sentence),
-            ("rule", r.rule),
-            ("because", r.because),
-            *((f"condition {c.name}", c.why) for c in r.conditions),
-            *((f"label {row.label} {row.direction}", row.state) for row in r.labels),
-            ("more units", r.more_units),
-            ("more questions", r.more_questions),
-            *((m.measure, m) for m in r.measures),
-            *(("warning", w) for w in r.warnings),
-        ):
-            yield {"section": "verdict", "table": "verdict", "row": r.judge, "column": column, **_cell(value)}
-    if document.no_ruling:
-        yield _text_row("verdict", "verdict", "", "none", document.no_ruling)
+    for box in document.boxes:
+        for column, value in box.rows:
+            yield {
+                "section": "verdict",
+                "table": "verdict",
+                "row": box.name,
+                "column": column,
+                **_cell(value),
+            }
+    if document.no_verdict:
+        yield _text_row("verdict", "verdict", "", "none", document.no_verdict)
     for section in document.sections:
         yield from _section(section)
     for place, sentence in enumerate(document.reading, 1):

@@ -5,7 +5,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from annotate.report.cells import format_count, grid
+from judge.document.blocks import STATES
+from judge.document.cells import format_count, grid
 
 FOLDER = Path(__file__).parent
 
@@ -20,5 +21,11 @@ def environment(**options: Any) -> Environment:
         lstrip_blocks=True,
         **options,
     )
-    made.globals.update(grid=grid, counted=format_count, kind=lambda block: type(block).__name__)
+    made.globals.update(
+        grid=grid,
+        counted=format_count,
+        kind=lambda block: type(block).__name__,
+        states=STATES,
+        is_boxed=lambda block: getattr(block, "boxed", False),
+    )
     return made

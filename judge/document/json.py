@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import assert_never
 
-from annotate.report.cells import grid
-from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
 from judge.console import json_text
-from judge.stats.verdict_text import group_by_state
+from judge.document.blocks import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
+from judge.document.cells import grid
 from judge.types import Json, Measure, attributes
 
 
@@ -31,21 +30,9 @@ def as_json(document: Document) -> dict[str, Json]:
         **document.facts,
         "reading": list(document.reading),
         "verdicts": [
-            {
-                **attributes(r, "judge", "decision", "sentence", "rule", "because", "draw", "next_place"),
-                **attributes(r, "more_units", "more_questions", "ceiling_known"),
-                "conditions": [asdict(c) for c in r.conditions],
-                "labels": [asdict(row) for row in r.labels],
-                **group_by_state(r.labels),
-                "error_rates": r.like or None,
-                "power": [asdict(c) for c in r.chances],
-                "curve": [asdict(p) for p in r.curve],
-                "warnings": list(r.warnings),
-                "measures": [place[id(m)] for m in r.measures],
-            }
-            for r in document.rulings
+            {**box.facts, "measures": [place[id(m)] for m in box.measures]} for box in document.boxes
         ],
-        "no_verdict": document.no_ruling or None,
+        "no_verdict": document.no_verdict or None,
         "measures": [{**m.as_json(), "section": section} for section, m in measures],
         "sections": [_section(s, place) for s in document.sections],
     }

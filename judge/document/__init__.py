@@ -1,15 +1,18 @@
-"""Renderers that write a document in five formats: HTML, Markdown, JSON, CSV and LaTeX tables."""
+"""Documents: what pages, files and listings are made of, and the writers for each format.
+
+`blocks` has the parts of a document, `cells` formats every number, and each other module writes one format.
+"""
 
 from collections.abc import Callable, Mapping
 
-from annotate.report.model import Document
-from annotate.report.render import html, json, latex, markdown, table
+from judge.document import csv, html, json, latex, markdown
+from judge.document.blocks import Document
 
 FORMATS: Mapping[str, Callable[[Document], str]] = {
     "html": html.render,
     "md": markdown.render,
     "json": json.render,
-    "csv": table.render,
+    "csv": csv.render,
     "tex": latex.render,
 }
 """A map from each format to its renderer. The format is also the suffix of the file."""

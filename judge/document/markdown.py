@@ -4,9 +4,9 @@ from functools import cache
 
 from jinja2 import Environment
 
-from annotate.report.cells import Shown
-from annotate.report.model import CaseLabel, Document
-from annotate.report.render.environment import environment
+from judge.document.blocks import CaseLabel, Document
+from judge.document.cells import Shown
+from judge.document.environment import environment
 from judge.markdown import quote, text
 
 

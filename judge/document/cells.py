@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from annotate.report.model import Cell, Kind, Table, level_text
+from judge.document.blocks import Cell, Kind, Table, level_text
 from judge.notes import general
 from judge.types import Json, Measure
 

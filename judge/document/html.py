@@ -1,4 +1,7 @@
-"""The document as HTML: a self-contained page without scripts or network access, or an element for notebooks (`piece`)."""
+"""The document as HTML: a self-contained page without network access, or an element for notebooks (`piece`).
+
+The only script sorts a table by the column whose head is clicked.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,27 @@ from typing import Any
 from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
-from annotate.report import plots
-from annotate.report.model import Document, Figure
-from annotate.report.render.environment import FOLDER, environment
 from judge.console import visible
+from judge.document import plots
+from judge.document.blocks import Document, Figure
+from judge.document.environment import FOLDER, environment
 
 
 def render(document: Document) -> str:
     """Return the document as an HTML page."""
     # Texts in a study are untrusted. If escaping failed somewhere, the policy would still allow only the style
-    # sheet with this hash.
-    style = (FOLDER / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    # sheet and the script with these hashes.
+    style, script = ((FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     return _page().render(
         document=document,
         style=Markup(style),
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        script=Markup(script),
+        policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'",
     )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @cache
@@ -89,7 +96,9 @@ _ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
 def piece(document: Document) -> str:
     """Return the document's verdicts and figures as one HTML element that contains the style sheet."""
     figures = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
-    content = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
+    content = "\n".join(
+        [document.title, *(box.sentence for box in document.boxes), *(f.text for f in figures)]
+    )
     # Two reports in one notebook must not share the ids that drawings refer to.
     mark = f"adjudge-{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()[:10]}"
 

@@ -13,10 +13,10 @@ from functools import cache
 
 from jinja2 import Environment
 
-from annotate.report.cells import Shown, grid
-from annotate.report.model import CaseLabel, Document, Figure, Section, Table
-from annotate.report.render.environment import environment
 from judge.console import visible
+from judge.document.blocks import CaseLabel, Document, Figure, Section, Table
+from judge.document.cells import Shown, grid
+from judge.document.environment import environment
 from judge.resources import LATEX_DELIMITERS
 from judge.types import Json
 

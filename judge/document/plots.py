@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from annotate.report.svg import LABELS, MARKERS, inline
 from judge.console import visible
+from judge.document.svg import LABELS, MARKERS, inline
 from judge.types import Json
 
 COLOUR = {name: colour for colour, name in MARKERS.items()}
