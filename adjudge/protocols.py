@@ -127,7 +127,7 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
     If judges="each", the leaderboard compares judges instead of systems.
     """
     from judge.suites import board as boards
-    from judge.suites.board_files import COLUMNS, as_html, cells_of
+    from judge.suites.board_document import COLUMNS, as_html, cells_of
 
     check_arguments(given, ScoreArguments.__annotations__, "board")
     each = given.get("judges") == "each"

@@ -361,7 +361,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a plain-text table with control characters escaped. Columns of numbers are right-aligned."""
     from tabulate import tabulate
 
-    body = [[visible(_format_value(v)).replace("\n", " ") for v in row] for row in rows]
+    body = [[visible(format_value(v)).replace("\n", " ") for v in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
     # Column names can be labels or annotators from a file, which may contain any character.
@@ -380,7 +380,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _format_value(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a value for a table.
 
     A list of strings is joined with commas; any other list or dictionary is JSON.

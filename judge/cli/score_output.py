@@ -35,7 +35,7 @@ def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board:
 
     A .json file contains the document that --json prints. Any other file contains a leaderboard.
     """
-    from judge.suites.board_files import writer_of
+    from judge.suites.board_document import writer_of
 
     for path in pages:
         is_json = path.suffix.lower() == ".json"

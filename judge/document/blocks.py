@@ -12,8 +12,20 @@ from typing import Literal
 from judge.stats.bootstrap import IntervalSettings
 from judge.types import Json, Measure
 
-Kind = Literal["text", "number", "share", "p", "brief", "n"]
-Cell = str | int | float | Measure | None
+Kind = Literal["text", "number", "share", "p", "difference", "brief", "compact", "n"]
+Mark = Literal["best", "tied", "worse", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A measure in a comparison. `mark` says how it compares with the others, and `below` has lines of details."""
+
+    measure: Measure
+    mark: Mark = ""
+    below: Sequence[str] = ()
+
+
+Cell = str | int | float | Measure | Value | None
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,8 @@ class Column:
     """A column of a table: its title, and how its cells are shown (`kind`).
 
     For a Measure, the kind `brief` shows the value and the interval, and `n` shows the coverage and the
-    numbers of units and questions. `share` shows a number as a percentage, and `p` shows a p-value.
+    numbers of units and questions. `compact` shows the value only where space is scarce: in LaTeX and in a terminal.
+    `share` shows a number as a percentage, `p` shows a p-value, and `difference` shows a number with its sign.
     """
 
     title: str
@@ -93,9 +106,10 @@ class Table:
         seen: set[int] = set()
         for row in self.rows:
             for cell in row:
-                if isinstance(cell, Measure) and id(cell) not in seen:
-                    seen.add(id(cell))
-                    yield cell
+                measure = cell.measure if isinstance(cell, Value) else cell
+                if isinstance(measure, Measure) and id(measure) not in seen:
+                    seen.add(id(measure))
+                    yield measure
 
     def count_shown(self) -> int:
         """Return the number of rows that a renderer without folding shows."""
@@ -126,6 +140,13 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Notes:
+    """Remarks, one below the other."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Facts:
     """Pairs of a name and a value, one pair per line."""
 
@@ -139,7 +160,7 @@ class Figure:
     """A figure that is drawn from the data in `table`. Renderers that cannot draw show the table instead.
 
     `draw` is the name of a function in `plots`, and `data` contains its arguments. `text` describes the
-    figure in words.
+    figure in words. `table` is None if a table of the same section has the numbers already.
     """
 
     key: str
@@ -147,7 +168,7 @@ class Figure:
     text: str
     draw: str
     data: Mapping[str, Json]
-    table: Table
+    table: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -183,7 +204,15 @@ class Cases:
     rows: Sequence[Disagreement]
 
 
-Block = Paragraph | Facts | Table | Figure | Cases
+@dataclass(frozen=True, eq=False)
+class Details:
+    """Blocks for readers who want every number. Pages fold them, and LaTeX leaves them out."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = Paragraph | Notes | Facts | Table | Figure | Cases | Details
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +229,11 @@ class Section:
     absent: str = ""
     leading: bool = False
     """Whether the section belongs to the top of a page, below the verdicts and without a heading."""
+
+    @property
+    def only_drawn(self) -> bool:
+        """Whether the section consists of drawings whose numbers are in another section."""
+        return bool(self.blocks) and all(isinstance(b, Figure) and b.table is None for b in self.blocks)
 
     def drop_undefined(self) -> Section:
         """Return the section without table rows that contain only undefined measures.
@@ -220,11 +254,17 @@ class Section:
 
     def tables(self) -> Iterator[Table]:
         """Yield the section's tables, including those that figures are drawn from."""
-        for block in self.blocks:
-            if isinstance(block, Table):
-                yield block
-            elif isinstance(block, Figure):
-                yield block.table
+        yield from _list_tables(self.blocks)
+
+
+def _list_tables(blocks: Sequence[Block]) -> Iterator[Table]:
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Figure) and block.table is not None:
+            yield block.table
+        elif isinstance(block, Details):
+            yield from _list_tables(block.blocks)
 
 
 @dataclass(frozen=True, eq=False)

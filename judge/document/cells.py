@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from judge.document.blocks import Cell, Kind, Table, level_text
+from judge.document.blocks import Cell, Kind, Mark, Table, Value, level_text
 from judge.notes import general
 from judge.types import Json, Measure
 
@@ -13,16 +13,28 @@ UNDEFINED = "undefined"
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as text: a value, its interval if it has one, and the marks that refer to remarks on it."""
+    """A cell as text: a value, its interval if it has one, and the marks that refer to remarks on it.
+
+    `compared` says how the value compares with the others of its column, and `below` has lines of details. `narrow` is
+    true if only the value is shown where space is scarce.
+    """
 
     text: str
     interval: str = ""
     marks: str = ""
+    compared: Mark = ""
+    below: tuple[str, ...] = ()
+    narrow: bool = False
+
+    @property
+    def value(self) -> str:
+        """The value with a sign: a star after the best, and = after a value that is tied with it."""
+        return self.text + {"best": "*", "tied": " =", "worse": "", "": ""}[self.compared]
 
     @property
     def flat(self) -> str:
         """The value and the interval as one string."""
-        return f"{self.text} ({self.interval})" if self.interval else self.text
+        return f"{self.value} ({self.interval})" if self.interval and not self.narrow else self.value
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,8 @@ def grid(table: Table) -> Grid:
 
 def _has_several_levels(table: Table, place: int) -> bool:
     """Return whether the intervals in this column have different confidence levels."""
-    cells = (row[place] for row in table.rows)
-    return len({level_text(m.confidence) for m in cells if isinstance(m, Measure) and m.low is not None}) > 1
+    measures = (_measure(row[place]) for row in table.rows)
+    return len({level_text(m.confidence) for m in measures if m is not None and m.low is not None}) > 1
 
 
 def _format_cell(
@@ -84,17 +96,27 @@ def _format_cell(
             else [""] * 3
         )
         return [Shown(text) for text in (counts if clustered else [counts[0], counts[2]])]
+    if isinstance(cell, Value):
+        (shown,) = _format_cell(kind, cell.measure, clustered, remarks, with_level=with_level)
+        return [replace(shown, compared=cell.mark, below=tuple(cell.below), narrow=kind == "compact")]
     if isinstance(cell, Measure):
         marks = " ".join(remarks[text] for text in _remarks(cell))
-        value, interval = brief(cell)
-        if with_level and interval:
-            interval = f"{level_text(cell.confidence)}: {interval}"
-        return [Shown(value, interval, marks)]
+        value, span = brief(cell)
+        if with_level and span:
+            span = f"{level_text(cell.confidence)}: {span}"
+        return [Shown(value, span, marks)]
     if isinstance(cell, str):
         return [Shown(cell)]
     if cell is not None and kind in ("share", "p"):
         return [Shown(share(cell) if kind == "share" else p_value(cell))]
+    if cell is not None and kind == "difference":
+        return [Shown(difference(cell))]
     return [Shown(number(cell))]
+
+
+def _measure(cell: Cell) -> Measure | None:
+    measure = cell.measure if isinstance(cell, Value) else cell
+    return measure if isinstance(measure, Measure) else None
 
 
 def _remarks(measure: Measure) -> tuple[str, ...]:
@@ -112,9 +134,12 @@ def brief(measure: Measure) -> tuple[str, str]:
     """Return the value (or "undefined") and the interval (or an empty string) as text."""
     if measure.value is None:
         return UNDEFINED, ""
-    if measure.low is None or measure.high is None:
-        return number(measure.value), ""
-    return number(measure.value), f"{number(measure.low)} to {number(measure.high)}"
+    return number(measure.value), interval(measure.low, measure.high)
+
+
+def with_interval(measure: Measure) -> str:
+    """Return the value with its interval in brackets."""
+    return Shown(*brief(measure)).flat
 
 
 def number(value: float | None) -> str:
@@ -125,6 +150,17 @@ def number(value: float | None) -> str:
         return f"{value:,}"
     # With `z`, a small negative number that is rounded to zero loses its sign.
     return f"{value:z.3f}"
+
+
+def difference(value: float) -> str:
+    """Format a difference with its sign and three decimal places. A difference that is rounded to zero has none."""
+    shown = f"{value:+.3f}"
+    return "0.000" if float(shown) == 0 else shown
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Format the bounds of an interval, or return an empty string if there is none."""
+    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def format_count(n: int, singular: str, plural: str = "") -> str:

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 
 from judge.console import json_text, visible
-from judge.document.blocks import Cases, Cell, Document, Facts, Figure, Paragraph, Section
-from judge.document.cells import Shown, brief, number
+from judge.document.blocks import Cases, Cell, Document, Facts, Figure, Notes, Paragraph, Section, Value
+from judge.document.cells import number, with_interval
 from judge.types import Json, Measure
 
 COLUMNS = (
@@ -87,8 +87,11 @@ def _section(section: Section) -> Iterator[dict[str, Json]]:
     for place, block in enumerate(section.blocks, 1):
         if isinstance(block, Paragraph):
             yield _text_row(key, "", place, "text" if block.style == "plain" else block.style, block.text)
+        elif isinstance(block, Notes):
+            for number_of_note, text in enumerate(block.items, 1):
+                yield _text_row(key, "", f"{place}.{number_of_note}", "note", text)
         elif isinstance(block, Figure):
-            yield _text_row(key, block.table.key, "", "drawing", block.text)
+            yield _text_row(key, block.table.key if block.table else block.key, "", "drawing", block.text)
         elif isinstance(block, Facts):
             for name, value in block.rows:
                 yield _text_row(key, block.key, name, "value", value)
@@ -110,6 +113,8 @@ def _section(section: Section) -> Iterator[dict[str, Json]]:
 
 
 def _cell(cell: Cell) -> dict[str, Json]:
+    if isinstance(cell, Value):
+        return _cell(cell.measure)
     if not isinstance(cell, Measure):
         return {
             "text": cell if isinstance(cell, str) else number(cell).replace(",", ""),
@@ -121,7 +126,7 @@ def _cell(cell: Cell) -> dict[str, Json]:
     document["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _format_values(names)
     document["notes"] = _format_values(document["notes"])
     return {
-        "text": Shown(*brief(cell)).flat,
+        "text": with_interval(cell),
         **{name: document[name] for name in COLUMNS if name in document},
     }
 

@@ -6,7 +6,20 @@ from dataclasses import asdict
 from typing import assert_never
 
 from judge.console import json_text
-from judge.document.blocks import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
+from judge.document.blocks import (
+    Block,
+    Cases,
+    Cell,
+    Details,
+    Document,
+    Facts,
+    Figure,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Value,
+)
 from judge.document.cells import grid
 from judge.types import Json, Measure, attributes
 
@@ -49,7 +62,7 @@ def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
     if isinstance(block, Facts):
         return {"kind": "facts", **attributes(block, "key", "caption"), "rows": [list(r) for r in block.rows]}
     if isinstance(block, Figure):
-        table = _table(block.table, place)
+        table = None if block.table is None else _table(block.table, place)
         return {"kind": "figure", **attributes(block, "key", "caption", "text"), "table": table}
     if isinstance(block, Table):
         return _table(block, place)
@@ -59,6 +72,10 @@ def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
             for c in block.rows
         ]
         return {"kind": "cases", **attributes(block, "key", "caption"), "rows": rows}
+    if isinstance(block, Notes):
+        return {"kind": "notes", "items": list(block.items)}
+    if isinstance(block, Details):
+        return {"kind": "details", "title": block.title, "blocks": [_block(b, place) for b in block.blocks]}
     assert_never(block)
 
 
@@ -76,4 +93,6 @@ def _table(table: Table, place: dict[int, int]) -> dict[str, Json]:
 
 
 def _cell(cell: Cell, place: dict[int, int]) -> Json:
+    if isinstance(cell, Value):
+        return {"measure": place[id(cell.measure)], "mark": cell.mark or None, "below": list(cell.below)}
     return {"measure": place[id(cell)]} if isinstance(cell, Measure) else cell

@@ -166,7 +166,10 @@ def _environment() -> Environment:
 
 def _keys(section: Section) -> list[str]:
     """Return the keys of a section's tables. The section's text refers to the tables by these keys."""
-    keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
+    keys = (
+        (b.table.key if b.table else "") if isinstance(b, Figure) else getattr(b, "key", "")
+        for b in section.blocks
+    )
     return [key for key in keys if key]
 
 
@@ -223,9 +226,12 @@ def _head(head: str, numeric: bool) -> str:
 
 def _cell(cell: Shown, stacked: bool) -> str:
     marks = rf"\textsuperscript{{{cell.marks}}}" if cell.marks else ""
-    if stacked and cell.interval:
-        return _stack("t", [text(cell.text) + marks, rf"\scriptsize {text(cell.interval)}"])
-    return text(cell.flat) + marks
+    value = text(cell.value) if cell.narrow or stacked else text(cell.flat)
+    if cell.compared == "best":
+        value = rf"\textbf{{{value}}}"
+    if stacked and cell.interval and not cell.narrow:
+        return _stack("t", [value + marks, rf"\scriptsize {text(cell.interval)}"])
+    return value + marks
 
 
 def _stack(place: str, stacked: Iterable[str]) -> str:

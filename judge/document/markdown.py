@@ -28,7 +28,10 @@ def _environment() -> Environment:
 
 
 def _cell(cell: Shown) -> str:
-    return text(cell.flat) + (f" <sup>{cell.marks}</sup>" if cell.marks else "")
+    shown = text(f"{cell.value} ({cell.interval})" if cell.interval else cell.value)
+    if cell.compared == "best":
+        shown = f"**{shown}**"
+    return "<br>".join([shown, *map(text, cell.below)]) + (f" <sup>{cell.marks}</sup>" if cell.marks else "")
 
 
 def _label(label: CaseLabel) -> str:

@@ -150,6 +150,40 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_xlabel(_shorten(data["label"], 48))
 
 
+def _dots(figure: Any, data: Mapping[str, Json]) -> None:
+    # The axis counts from the bottom, but people read from the top.
+    rows = list(reversed(data["rows"]))
+    axes = _axes(figure, WIDTH, 0.5 + 0.36 * len(rows))
+    known = [r[key] for r in rows for key in ("value", "low", "high", "own") if r[key] is not None]
+    # An axis that starts at the smallest value would make small differences look large.
+    low, high = min(0.0, *known), max(1.0, *known)
+    room = 0.03 * (high - low)
+    axes.set_xlim(low - room, high + room)
+    for y, r in enumerate(rows):
+        _write_above(axes, y + 0.14, _shorten(r["label"], 56))
+        _write_beside(axes, y, "undefined" if r["value"] is None else f"{r['value']:z.3f}")
+        if r["own"] is not None:
+            axes.plot([r["own"]], [y], "|", color=COLOUR["soft"], markersize=9)
+        if r["low"] is not None:
+            axes.plot(
+                [r["low"], r["high"]], [y, y], color=COLOUR["judge"], linewidth=2, solid_capstyle="round"
+            )
+        if r["value"] is not None:
+            filled = COLOUR["paper"] if r["mark"] == "worse" else COLOUR["judge"]
+            axes.plot(
+                [r["value"]],
+                [y],
+                "o",
+                color=COLOUR["judge"],
+                markerfacecolor=filled,
+                markersize=6,
+                markeredgewidth=1.5,
+            )
+    axes.set_ylim(-0.4, len(rows) - 0.4)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+
+
 def _write_above(axes: Any, y: float, text: str) -> None:
     """Write the name of a row above its drawing, so that the drawing can use the full width of the figure."""
     axes.text(0, y, text, transform=axes.get_yaxis_transform(), ha="left", va="bottom", fontsize=9)
@@ -299,6 +333,7 @@ def _decisions(figure: Any, data: Mapping[str, Json]) -> None:
 
 DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "heat_map": _heat_map,
+    "dots": _dots,
     "forest": _forest,
     "histogram": _histogram,
     "bars": _bars,
