@@ -111,7 +111,7 @@ def routed(routing: Route, kept: str | None) -> Outcome:
     `kept` is the id of the run with the accepted units, or None if no run was stored.
     """
     from judge.suites.route import as_json
-    from judge.suites.route_page import as_html
+    from judge.suites.route_document import as_html
 
     document = as_json(routing, kept)
     result = "no threshold passes"
@@ -131,7 +131,7 @@ def compared(contest: Contest) -> Outcome:
     The document and the page also compare each pair of runs.
     """
     from judge.suites.contest import as_json
-    from judge.suites.contest_page import as_html
+    from judge.suites.contest_document import as_html
 
     document = as_json(contest)
     title = (

@@ -232,6 +232,10 @@ def _figure(
         f"Each step accepts the units of the previous step and less certain ones. The route promises an agreement of {agree:.0%} with a confidence of "
         f"{float(parameters['confidence']):.0%}; the last step that keeps this promise accepts {chosen:.1%}."
     )
-    data = {"steps": known, "agree": agree, "chosen": chosen}
+    points = [
+        {"x": step[0], "y": step[3], "low": None, "holds": bool(step[4]), "chosen": step is chosen_step}
+        for step in known
+    ]
+    data = {"points": points, "agree": agree, "people": None}
     table = Table(f"routed_{i}_steps", "The steps as a table", columns, rows)
-    return Figure(f"routed_{i}", f"Coverage and agreement of {judge}", text, "route", data, table)
+    return Figure(f"routed_{i}", f"Coverage and agreement of {judge}", text, "curve", data, table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +13,7 @@ from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import db_option, json_option, notes, print_result, write_page
-from judge.document.terminal import table
+from judge.console import db_option, emit_json, json_option, write_page
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
 from judge.labels.words import HELP
@@ -23,7 +21,7 @@ from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.improve.outcome import Improved
+    pass
 
 
 @click.command()
@@ -72,7 +70,8 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     If the judge already agrees with people as well as they agree with each other, the command does not
     search. Improve the guidelines first, or search with --anyway. Run the same command again to resume.
     """
-    from judge.improve.page import as_html, as_json, write_recipe
+    from judge.document.terminal import show
+    from judge.improve.page import as_document, as_html, as_json, write_recipe
     from judge.runner.flow import Halted
 
     pages = [path for path in options["output"].pages if path.suffix.lower() == ".html"]
@@ -100,24 +99,11 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     path = write_recipe(outcome, recipes[0] if recipes else None) if outcome.proved else None
     for page in pages:
         write_page(page, lambda: as_html(outcome))
-    print_result("improve", as_json(outcome, path), _text(outcome, path), options["as_json"])
-    notes(outcome.notes)
+    if options["as_json"]:
+        emit_json("improve", as_json(outcome, path))
+    else:
+        show(as_document(outcome, path))
     if outcome.refused:
         return Exit.ERROR
     # A limit may end the search after the test: then the result is complete.
     return Exit.INCOMPLETE if outcome.stopped and outcome.proof is None else Exit.DONE
-
-
-def _text(improved: Improved, path: Path | None) -> str:
-    from judge.improve.page import sentences
-
-    head = ["step", "candidate", "kappa", "labelled", "tune questions", "tokens per unit"]
-    rows = [
-        [t.rung, t.recipe.words, "undefined" if t.kappa is None else f"{t.kappa:.3f}", t.coverage, t.n_questions,
-         None if t.tokens is None else round(t.tokens)]
-        for t in improved.tried
-    ]  # fmt: skip
-    heading = (
-        f"{improved.task.name} with {improved.model}, field {improved.field}, against {improved.reference}"
-    )
-    return "\n".join([heading, "", table(head, rows), "", *sentences(improved, path)])

@@ -9,14 +9,12 @@ import click
 from judge.asking import judges
 from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import INSIDE, db_option, json_option, note, print_result, write_page
-from judge.document.terminal import table
+from judge.console import INSIDE, db_option, emit_json, json_option, note, print_result, write_page
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.suites.route import Route
     from judge.suites.route_check import RouteCheck
 
 
@@ -75,9 +73,10 @@ def route(task_name: str, **options: Any) -> int:
     The accepted units are stored as a derived run. If the task is split (judge split), the test uses the
     questions in the sealed test, and each use is logged. If no threshold passes, the exit code is 5.
     """
+    from judge.document.terminal import show
     from judge.suites import route as routing
     from judge.suites.route_check import check_again
-    from judge.suites.route_page import as_html
+    from judge.suites.route_document import as_document, as_html
 
     if (options["check"] is None) == (options["run"] is None):
         raise UsageError("specify the judge with --run RUN, or a stored route with --check ROUTE")
@@ -108,7 +107,10 @@ def route(task_name: str, **options: Any) -> int:
         )
     for page in files.pages:
         write_page(page, lambda: as_html(chosen))
-    print_result("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
+    if options["as_json"]:
+        emit_json("route", routing.as_json(chosen, kept))
+    else:
+        show(as_document(chosen))
     if files.junit or files.summaries:
         reason = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
             "is shown" if chosen.at is not None else "is not shown at any threshold"
@@ -148,48 +150,3 @@ def _gate(again: RouteCheck) -> Gate:
         f"were not used to test the route ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
     )
     return Gate("the guarantee of the route holds", again.holds, reason)
-
-
-def _text(routing: Route) -> str:
-    names = [str(run["model"]) for run in routing.table.runs]
-    share = 1 - routing.level
-    lines = [
-        f"{routing.field}: {', then '.join(names)} against {routing.truth.word}; agreement of at least {routing.agree:.0%}, "
-        f"with {share:.4g} confidence"
-    ]
-    if routing.look is not None:
-        lines.append(f"look {routing.look.look} at the sealed test: tested at {routing.level:.4g}")
-    rows = [
-        [
-            # A route has one judge, or two (--then).
-            "AB"[p.judge],
-            # A judge without probabilities is accepted for all of its labels, or for none.
-            "all" if p.threshold < 0 else f"{p.threshold:.3f}",
-            f"{p.coverage:.1%}",
-            p.n_accepted,
-            s.accepted,
-            s.wrong,
-            "" if s.agreement is None else f"{s.agreement:.3f}",
-            "<0.001" if s.p < 0.0005 else f"{s.p:.3f}",
-            "holds" if s.holds else "not shown",
-        ]
-        for p, s in zip(routing.places, routing.steps, strict=True)
-    ]
-    head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", "guarantee"]
-    lines += ["", table(head, rows), ""]
-    if routing.at is None:
-        lines.append("no threshold passes: the guarantee is not shown for any of them")
-    else:
-        place = routing.places[routing.at]
-        shown = [
-            f"{name} at {'any confidence' if t < 0 else f'a confidence of at least {t:.3f}'}"
-            for name, t in zip(names, routing.thresholds, strict=True)
-            if t is not None
-        ]
-        lines.append(
-            f"accepted: {place.n_accepted:,} of {routing.n_units:,} units ({place.coverage:.1%}): {'; '.join(shown)}"
-        )
-    for m in routing.people:
-        value = m.reason if m.value is None else m.with_interval
-        lines.append(f"agreement of people with each other, {m.measure}: {value}, {m.n_units:,} units")
-    return "\n".join([*lines, "", *(f"- {text}" for text in routing.notes)])

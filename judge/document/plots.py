@@ -158,7 +158,8 @@ def _dots(figure: Any, data: Mapping[str, Json]) -> None:
     # An axis that starts at the smallest value would make small differences look large.
     low, high = min(0.0, *known), max(1.0, *known)
     room = 0.03 * (high - low)
-    axes.set_xlim(low - room, high + room)
+    axes.set_xlim(*data.get("range", (low - room, high + room)))
+    axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
     for y, r in enumerate(rows):
         _write_above(axes, y + 0.14, _shorten(r["label"], 56))
         _write_beside(axes, y, "undefined" if r["value"] is None else f"{r['value']:z.3f}")
@@ -266,23 +267,62 @@ def _reliability(figure: Any, data: Mapping[str, Json]) -> None:
     counts.set_xlabel("probability of the chosen label")
 
 
-def _route(figure: Any, data: Mapping[str, Json]) -> None:
-    axes = _axes(figure, WIDTH, 3.0)
-    steps, agree, chosen = data["steps"], data["agree"], data["chosen"]
-    shares, agreement = [s[0] for s in steps], [s[3] for s in steps]
+def _curve(figure: Any, data: Mapping[str, Json]) -> None:
+    """Draw agreement against coverage. Agreements are near 1, so the axis begins below the lowest of them."""
+    axes = _axes(figure, WIDTH, 3.2)
+    points, agree, people = data["points"], data["agree"], data["people"]
     axes.axhline(agree, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
-    axes.axvline(chosen, color=COLOUR["soft"], linewidth=1, linestyle=(0, (1, 2)), zorder=0)
-    axes.step(shares, agreement, where="post", color=COLOUR["judge"], linewidth=1.2)
-    marks = ((True, "o", "judge", "promise holds"), (False, "x", "people", "does not hold"))
-    for holds, mark, colour, label in marks:
-        points = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if bool(s[4]) is holds]
-        if points:
-            axes.plot(*zip(*points, strict=True), mark, color=COLOUR[colour], markersize=4, label=label)
+    axes.text(0, agree, "required", fontsize=8, va="bottom", color=COLOUR["soft"])
+    if people is not None:
+        axes.axhline(people, color=COLOUR["people"], linewidth=1, linestyle=(0, (1, 2)), zorder=0)
+        axes.text(1, people, f"people with each other, {people:.3f}", fontsize=8, va="bottom", ha="right")
+    for p in points:
+        if p["low"] is not None:
+            span = [p["low"], p["high"]]
+            axes.plot([p["x"]] * 2, span, color=COLOUR["judge"], linewidth=1.2, alpha=0.5, zorder=1)
+        colour = COLOUR["judge"] if p["holds"] else COLOUR["soft"]
+        fill = colour if p["holds"] else COLOUR["paper"]
+        axes.plot(
+            [p["x"]], [p["y"]], "o", color=colour, markerfacecolor=fill, markersize=9 if p["chosen"] else 5
+        )
+    lowest = min(
+        [
+            agree,
+            *(p["y"] if p["low"] is None else p["low"] for p in points),
+            *([people] if people is not None else []),
+        ]
+    )
+    axes.set_ylim(max(0.0, lowest - 0.03), 1.01)
     axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(min(*agreement, agree) - 0.03, 1.01)
     axes.set_xlabel("share of units accepted")
     axes.set_ylabel("agreement")
-    axes.legend(frameon=False, loc="lower left")
+
+
+def _front(figure: Any, data: Mapping[str, Json]) -> None:
+    """Draw kappa against a price on a logarithmic axis, with the front as steps."""
+    axes = _axes(figure, WIDTH, 3.4)
+    points = data["points"]
+    axes.set_xscale("log")
+    for p in points:
+        if p["low"] is not None:
+            axes.plot(
+                [p["x"], p["x"]], [p["low"], p["high"]], color=COLOUR["judge"], linewidth=1.5, alpha=0.6
+            )
+        fill = COLOUR["judge"] if p["front"] else COLOUR["paper"]
+        axes.plot([p["x"]], [p["y"]], "o", color=COLOUR["judge"], markerfacecolor=fill, markersize=6)
+        axes.annotate(p["label"], (p["x"], p["y"]), (6, 5), textcoords="offset points", fontsize=9)
+    best = sorted((p["x"], p["y"]) for p in points if p["front"])
+    # The front is drawn in steps, because no run lies between two neighbouring points of it.
+    axes.step(
+        *zip(*best, strict=True), where="post", color=COLOUR["soft"], linewidth=1, linestyle=(0, (3, 3))
+    )
+    ends = [v for p in points for v in (p["y"], p["low"], p["high"]) if v is not None]
+    # An axis that starts at the smallest kappa would make small differences look large.
+    axes.set_ylim(min(0.0, *ends) - 0.02, min(1.02, max(0.2, *ends) + 0.05))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    axes.xaxis.set_minor_formatter(lambda *_: "")
+    axes.set_xlabel(data["label"])
+    axes.set_ylabel("kappa")
 
 
 def _power(figure: Any, data: Mapping[str, Json]) -> None:
@@ -339,7 +379,8 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "bars": _bars,
     "reliability": _reliability,
     "power": _power,
-    "route": _route,
+    "curve": _curve,
+    "front": _front,
     "decisions": _decisions,
 }
 

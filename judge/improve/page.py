@@ -1,13 +1,15 @@
-"""Present the outcome of a search as sentences, as JSON or as an HTML page, and write the recipe file."""
+"""Present the outcome of a search as sentences, as JSON or as a document, and write the recipe file."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from judge.commands import command
+from judge.document import html
+from judge.document.blocks import Block, Cell, Document, Figure, Notes, Paragraph, Section, Table, heads
+from judge.document.cells import difference
 from judge.improve.outcome import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
-from judge.resources import page
 from judge.store.study import get_time
 from judge.types import Json, attributes
 
@@ -195,49 +197,75 @@ def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
 
 
 def as_html(improved: Improved) -> str:
-    """Return a self-contained HTML page with the outcome, the difference on the sealed test, and all candidates."""
-    value, low, high = improved.difference or (0.0, None, None)
-    span = None if low is None or high is None else (value, low, high)
-
-    def x(at: float) -> float:
-        """Return the position of a difference on the axis, in pixels."""
-        assert span is not None
-        # The axis always includes 0, so that the reader sees whether the interval does.
-        least, most = min(-0.1, span[1] - 0.05), max(0.1, span[2] + 0.05)
-        return round(20 + 560 * (at - least) / (most - least), 1)
-
-    return page(
-        "improve.html",
-        improved=improved,
-        title=f"Improving {improved.task.name} with {improved.model}",
-        said=[_capital(text) for text in _outcome_first(improved)],
-        notes=[_capital(text) for text in improved.notes],
-        span=span,
-        x=x,
-        signed="{:+.3f}".format,
-        kinds=_kinds(improved),
-    )
+    """Return a self-contained HTML page."""
+    return html.render(as_document(improved))
 
 
-def _kinds(improved: Improved) -> list[str]:
-    """Return the CSS classes of each candidate's row, which mark the first row of a step, calibrated candidates and the
-    best candidate.
-    """
+def as_document(improved: Improved, path: Path | None = None) -> Document:
+    """Return the outcome, the difference on the sealed test, the new instructions, and all candidates."""
+    about = [
+        ("field", f"{improved.field}, compared with {improved.reference}"),
+        ("questions", "candidates are chosen on the tuning questions and tested on the sealed test"),
+    ]
+    sections = [
+        Section("outcome", "Outcome", [*_difference(improved), Notes(_outcome_first(improved, path))]),
+        Section("instructions", "The instructions of the best candidate", _instructions(improved)),
+        Section("tried", "What was tried", [_tabulate_tried(improved)] if improved.tried else []),
+        Section("notes", "Notes", [Notes(improved.notes)] if improved.notes else []),
+    ]
+    title = f"Improving {improved.task.name} with {improved.model}"
+    return Document(title, about, sections=[s for s in sections if s.blocks])
+
+
+def _difference(improved: Improved) -> Iterator[Figure]:
+    """Yield the difference of kappa on the sealed test, if it has an interval."""
+    value, low, high = improved.difference or (None, None, None)
+    if value is None or low is None or high is None:
+        return
+    text = f"Difference of kappa on the sealed test: {difference(value)}, from {difference(low)} to {difference(high)}; 0 is as good as today."
+    row = {
+        "label": "best candidate minus the current task",
+        "value": value,
+        "low": low,
+        "high": high,
+        "own": None,
+    }
+    data = {"rows": [{**row, "mark": ""}], "range": [min(-0.1, low - 0.05), max(0.1, high + 0.05)]}
+    yield Figure("difference", "Difference of kappa on the sealed test", text, "dots", data)
+
+
+def _instructions(improved: Improved) -> list[Block]:
+    text = improved.winner.instructions if improved.winner else None
+    return [Paragraph(text, "quote")] if text else []
+
+
+def _tabulate_tried(improved: Improved) -> Table:
     best = improved.winner.words if improved.winner else "as it is today"
-    most = max((t.n_questions for t in improved.tried), default=0)
-    kinds = []
-    rung = None
-    for t in improved.tried:
-        is_best = t.recipe.words == best and t.n_questions == most
-        names = {"step": t.rung != rung, "after": t.recipe.calibration is not None, "best": is_best}
-        kinds.append(" ".join(name for name, has in names.items() if has))
-        rung = t.rung
-    return kinds
+    most = max(t.n_questions for t in improved.tried)
+    rows: list[list[Cell]] = [
+        [
+            t.rung,
+            t.recipe.words + (" *" if t.recipe.words == best and t.n_questions == most else ""),
+            "undefined" if t.kappa is None else t.kappa,
+            t.coverage,
+            t.n_units,
+            t.n_questions,
+            None if t.tokens is None else round(t.tokens),
+        ]
+        for t in improved.tried
+    ]
+    columns = (
+        heads("text", "step", "candidate")
+        + heads("number", "kappa")
+        + heads("share", "labelled")
+        + heads("number", "units", "tune questions", "tokens per unit")
+    )
+    return Table("tried", "", columns, rows, ["* marks the best candidate."])
 
 
-def _outcome_first(improved: Improved) -> list[str]:
+def _outcome_first(improved: Improved, path: Path | None) -> list[str]:
     """Return the sentences, beginning with the result on the sealed test or the reason why the test was not opened."""
-    lines = sentences(improved)
+    lines = sentences(improved, path)
     # The sentence is identified by its source, because its wording may change.
     if improved.refused:
         head = NOTHING_TRIED
@@ -248,8 +276,3 @@ def _outcome_first(improved: Improved) -> list[str]:
     else:
         return lines
     return [text for text in lines if text == head] + [text for text in lines if text != head]
-
-
-def _capital(text: str) -> str:
-    text = text.strip()
-    return text[:1].upper() + text[1:]

@@ -31,7 +31,28 @@ DATA: dict[str, dict[str, Any]] = {
     "bars": {"rows": [{"name": HOSTILE, "shares": [0.5, 0.5, 0.0], "n": 10}], "labels": ["a", "b", HOSTILE]},
     "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
     "power": {"units": [30, 60, 90], "decided": [0.1, 0.5, 0.9], "trusted": [0.1, 0.4, 0.8], "distrusted": [0.0, 0.1, 0.1]},
-    "route": {"steps": [[0.3, 61, 0, 1.0, True], [0.7, 90, 20, 0.78, False]], "agree": 0.9, "chosen": 0.3},
+    "curve": {
+        "points": [
+            {"x": 0.3, "y": 1.0, "low": 0.94, "high": 1.0, "holds": True, "chosen": True},
+            {"x": 0.7, "y": 0.78, "low": None, "high": None, "holds": False, "chosen": False},
+        ],
+        "agree": 0.9,
+        "people": 0.95,
+    },
+    "front": {
+        "points": [
+            {"label": HOSTILE[:3], "x": 0.002, "y": 0.5, "low": 0.4, "high": 0.6, "front": True},
+            {"label": "B", "x": 3.0, "y": -0.1, "low": None, "high": None, "front": False},
+        ],
+        "label": "US dollars",
+    },
+    "dots": {
+        "rows": [
+            {"label": HOSTILE, "value": 0.5, "low": 0.2, "high": 0.9, "own": 0.4, "mark": "best"},
+            {"label": "none", "value": None, "low": None, "high": None, "own": None, "mark": ""},
+            {"label": "worse", "value": 1.5, "low": None, "high": None, "own": None, "mark": "worse"},
+        ]
+    },
     "decisions": {
         "cells": [["trust", "undecided"], ["trust in part", "do not trust"]],
         "rows": [".05", ".1"], "columns": ["0", ".2"], "asked": [1, 0], "across": "epsilon", "up": "margin",
@@ -60,7 +81,27 @@ LONG_DATA: dict[str, dict[str, Any]] = {
         "distrusted": [1.0] * 3,
     },
     # Every step holds, to the last unit.
-    "route": {"steps": [[k / 200, k, 0, 1.0, True] for k in range(61, 201)], "agree": 0.999, "chosen": 1.0},
+    "curve": {
+        "points": [
+            {"x": k / 200, "y": 1.0, "low": 0.9, "high": 1.0, "holds": True, "chosen": k == 200}
+            for k in range(61, 201)
+        ],
+        "agree": 0.999,
+        "people": 0.999,
+    },
+    "front": {
+        "points": [
+            {"label": "Z", "x": 10.0**k, "y": 1.0, "low": -1.0, "high": 1.0, "front": True}
+            for k in range(-6, 5)
+        ],
+        "label": "seconds of calls per unit",
+    },
+    "dots": {
+        "rows": [
+            {"label": x * 4, "value": 99.0, "low": -9.0, "high": 99.0, "own": 1.0, "mark": "tied"}
+            for x in LONG
+        ]
+    },
     "decisions": {
         "cells": [["trust in part"] * 9] * 9,
         "rows": ["0.123456"] * 9,
@@ -110,7 +151,7 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "route", "decisions")]
+    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "curve", "front", "decisions")]
 )
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))

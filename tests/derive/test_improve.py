@@ -107,7 +107,10 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
     assert any(text.startswith("improved on the sealed test (") for text in sentences(found))
     page = as_html(found)
     assert "guidelines shown" in page and "What was tried" in page
-    assert "Improved on the sealed test" in page and f"{found.difference[0]:+.3f}</text>" in page
+    assert (
+        "improved on the sealed test" in page
+        and f"Difference of kappa on the sealed test: {found.difference[0]:+.3f}, from" in page
+    )
     # Three label orders are three calls, of which a unit takes all.
     whole = {
         t.recipe.words: t.tokens

@@ -204,7 +204,7 @@ def test_a_second_judge_takes_what_the_first_leaves(
         "the second's labels there"
     )
     html = (tmp_path / "route.html").read_text("utf-8")
-    assert html.count('class="chosen"') == 1 and "<script" not in html
+    assert "Agreement against coverage" in html and html.count("<script") == 1
 
 
 def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
@@ -282,9 +282,7 @@ def test_the_report_draws_agreement_against_coverage(
     # The path of this judge breaks: it holds where the judge is right, and no longer below.
     assert not steps[-1]["holds"] and '"does not hold"' in text and '"holds"' in text
     page = (tmp_path / "r.html").read_text()
-    assert (
-        "Coverage and agreement of" in page and "share of units accepted" in page and "promise holds" in page
-    )
+    assert "Coverage and agreement of" in page and "share of units accepted" in page
 
 
 def test_a_short_test_is_not_called_a_judge_without_probabilities(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """The page of a route: which step is marked as chosen."""
 
-import re
 from types import SimpleNamespace
 from typing import Any
 
+from judge.document.blocks import Figure
 from judge.stats.selective import PathStep
 from judge.suites.route import PathPlace
-from judge.suites.route_page import as_html
+from judge.suites.route_document import as_document
 
 
 def test_the_chosen_step_is_marked_although_the_first_one_tests_nothing() -> None:
@@ -18,8 +18,13 @@ def test_the_chosen_step_is_marked_although_the_first_one_tests_nothing() -> Non
     truth = SimpleNamespace(word="gold")
     route: Any = SimpleNamespace(
         table=table, truth=truth, field="stance", agree=0.9, level=0.05, look=None, at=1, n_units=300,
-        steps=steps, places=places, people=[], notes=[],
+        steps=steps, places=places, people=[], notes=[], thresholds=[0.7],
     )  # fmt: skip
-    dots = dict(re.findall(r'<g class="(\w+)"><title>([^<]*)</title>', as_html(route)))
-    assert dots.keys() == {"chosen", "fails"}
-    assert "1 of 40 tested ones wrong" in dots["chosen"]
+    document = as_document(route)
+    [figure] = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
+    # The intervals are exact binomial ones: 39 of 40 and 51 of 60, from R's binom.test.
+    points = [
+        (p["x"], p["y"], p["chosen"], round(p["low"], 4), round(p["high"], 4)) for p in figure.data["points"]
+    ]
+    assert points == [(2 / 3, 0.975, True, 0.8684, 0.9994), (1.0, 0.85, False, 0.7343, 0.9290)]
+    assert "200 of 300 units" in dict(document.about)["accepted"]
