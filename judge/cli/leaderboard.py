@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judge.cli.score_options import get_interval_settings
-from judge.cli.score_output import write
-from judge.console import emit_json
+from judge.cli.score_output import emit_board
 from judge.gates import decide
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ def make(
     options: Mapping[str, Any],
 ) -> None:
     """Print the leaderboard that the options of `judge score` or `judge suite` request, and write its files."""
-    from judge.document.terminal import show
     from judge.suites.board import board
-    from judge.suites.board_document import as_document
 
     leaderboard = board(
         store,
@@ -43,11 +40,7 @@ def make(
         reference=options["reference"] if paper.corrects else None,
         **get_interval_settings(options),
     )
-    if options["as_json"]:
-        emit_json("board", leaderboard.as_json())
-    else:
-        show(as_document(leaderboard))
-    write(options["output"].pages, "board", leaderboard.as_json(), leaderboard)
+    emit_board(leaderboard, options["as_json"], options["output"].pages)
     # A leaderboard has no gates, so this refuses .xml files: a build would take a missing test for a passed
     # one.
     decide(f"judge score {paper.name}", [], options["output"])

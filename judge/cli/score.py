@@ -12,7 +12,7 @@ from judge.cli import leaderboard, score_options
 from judge.cli.options import Sectioned
 from judge.cli.score_compare import compare
 from judge.cli.score_gates import score_gate_options, score_gates, thresholds
-from judge.cli.score_output import emit, write
+from judge.cli.score_output import emit_score
 from judge.console import combine_options, db_option, json_option, note, print_lines
 from judge.errors import Exit, UsageError
 from judge.gates import decide, output_option
@@ -97,7 +97,6 @@ def _command(paper: Paper) -> click.Command:
     @json_option
     @db_option
     def command(**options: Any) -> int:
-        from judge.suites.board import make_single
         from judge.suites.result import score as scored
 
         # Papers without systems, judges or a correction do not have these options.
@@ -134,8 +133,7 @@ def _command(paper: Paper) -> click.Command:
         measures = [line.measure for line in result.lines if not line.stratum]
         # Checked before anything is printed, because a wrong name is a usage error.
         gates = score_gates(limits, measures, options["on"])
-        emit(result, options["as_json"])
-        write(options["output"].pages, "score", result.as_json(), make_single(result, options["confidence"]))
+        emit_score(result, options["as_json"], options["output"].pages, options["confidence"])
         title = f"judge score {paper.name}" + (f" of {result.system}" if result.system else "")
         decide(title, gates, options["output"])
         return Exit.DONE

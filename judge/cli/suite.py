@@ -15,7 +15,7 @@ from judge.cli import leaderboard, score_options
 from judge.cli.options import options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
-from judge.cli.score_output import emit, write
+from judge.cli.score_output import emit_score
 from judge.console import db_option, json_option, note, notes
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
@@ -117,14 +117,5 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
             plain = {"judges": None, "by": None, "reference": None, **INTERVALS}
             leaderboard.make(store, paper, done.request, systems, "system", {**options, **plain})
         else:
-            from judge.suites.board import make_single
-
-            result = done.results[0]
-            emit(result, options["as_json"])
-            write(
-                options["output"].pages,
-                "score",
-                result.as_json(),
-                make_single(result, INTERVALS["confidence"]),
-            )
+            emit_score(done.results[0], options["as_json"], options["output"].pages, INTERVALS["confidence"])
     return Exit.DONE if done.has_every_label else Exit.INCOMPLETE

@@ -1,13 +1,12 @@
-"""A leaderboard, or the score of one system, as a document that every writer can write, and as CSV with one row per value."""
+"""A leaderboard as a document that every writer can write, and as CSV with one row per value."""
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judge.console import csv_cell
-from judge.document import html, latex, markdown
+from judge.document import html
 from judge.document.blocks import (
     Block,
     Details,
@@ -23,30 +22,18 @@ from judge.document.blocks import (
 )
 from judge.document.blocks import Cell as Shown
 from judge.document.cells import interval, with_interval
-from judge.files import format_of
 from judge.scores.published import Published
 from judge.suites.board import ALPHA, Board, BoardRow, Cell, get_corrected_value
 from judge.suites.paper import KnownAs
+from judge.suites.reading import Lacking
 from judge.suites.result import is_of
 
-ROWS = "n is the number of rows from which a value is computed"
 ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
     "own_value", "own_low", "own_high", "n_own", "own_coverage", "mark", "difference_to_best", "difference_low",
     "difference_high", "p", "p_holm", "corrected", "corrected_low", "corrected_high", "reason",
 )  # fmt: skip
-
-
-def writer_of(path: Path) -> Callable[[Board], str]:
-    """Return the writer for the file's extension. Raises UsageError if there is none."""
-    known: dict[str, Callable[[Board], str]] = {
-        ".html": as_html,
-        ".md": lambda board: markdown.render(as_document(board)),
-        ".tex": lambda board: latex.render(as_document(board)),
-        ".csv": as_csv,
-    }
-    return known[format_of(path, {ending: ending for ending in known})]
 
 
 def as_html(board: Board) -> str:
@@ -57,15 +44,15 @@ def as_html(board: Board) -> str:
 def as_document(board: Board) -> Document:
     """Return the leaderboard: the main values, differences from the best, figures, every value, and how they were made."""
     columns = columns_of(board)
-    several = len(board.contenders) > 1
     readings = ", ".join(f"{name} {value}" for name, value in board.readings.items() if value)
-    about = [("data set", board.dataset)]
-    if several:
-        about.append((f"{board.axis}s", f"{len(board.contenders)}, compared on the rows that they all share"))
+    about = [
+        ("data set", board.dataset),
+        (f"{board.axis}s", f"{len(board.contenders)}, compared on the rows that they all share"),
+    ]
     if readings:
         about.append(("readings", readings))
     sections = [
-        Section("values", "Values", [_values(board, columns)]),
+        Section("values", "Values", [_values(board, columns), *_corrected(board, columns)]),
         Section("differences", "Differences from the best", _differences(board)),
         Section("measures", "Each measure", [f for row in columns if (f := _figure(board, row))]),
         Section("every", "Every value", [Details("All measures with the number of rows", [_every(board)])]),
@@ -101,12 +88,31 @@ def _values(board: Board, columns: Sequence[BoardRow]) -> Table:
 
 
 def _value(board: Board, row: BoardRow, cell: Cell) -> Value:
-    """Return the value on the shared rows, or on all rows of the contender if it is scored alone."""
-    alone = cell.shared is cell.own_rows
-    below = [f"n {cell.own_rows.n_units}" if alone else f"n {cell.shared.n_units} of {cell.own_rows.n_units}"]
+    """Return the value on the shared rows, with the numbers of shared rows and of the contender's own rows."""
+    below = [f"n {cell.shared.n_units} of {cell.own_rows.n_units}"]
     if corrected := get_corrected_value(board.corrections, row, cell.contender):
         below.append(f"corrected {with_interval(corrected)}")
-    return Value(cell.shared, cell.mark, below)
+    # If corrected values order the contenders, the marks are in their table.
+    return Value(cell.shared, "" if row.by_corrected else cell.mark, below)
+
+
+def _corrected(board: Board, columns: Sequence[BoardRow]) -> list[Table]:
+    """Return the table of the values that are corrected with human labels, or nothing if there is none."""
+    rows: list[list[Shown]] = []
+    shown = [
+        row
+        for row in columns
+        if any(get_corrected_value(board.corrections, row, cell.contender) for cell in row.cells)
+    ]
+    for n, name in enumerate(board.contenders):
+        cells: list[Shown] = [name]
+        for row in shown:
+            corrected = get_corrected_value(board.corrections, row, name)
+            mark = row.cells[n].mark if row.by_corrected else ""
+            cells.append("" if corrected is None else Value(corrected, mark))
+        rows.append(cells)
+    head = heads("text", board.axis) + heads("brief", *(_head(board, row) for row in shown))
+    return [Table("corrected", "Corrected with human labels", head, rows)] if shown else []
 
 
 def _differences(board: Board) -> list[Block]:
@@ -138,8 +144,6 @@ def _differences(board: Board) -> list[Block]:
 def _every(board: Board) -> Table:
     """Return all measures, one row per contender, sorted from best to worst."""
     stratified, people = any(row.stratum for row in board.rows), bool(board.corrections)
-    # A system that is scored alone has no shared rows.
-    several = len(board.contenders) > 1
     rows: list[list[Shown]] = []
     for row in board.rows:
         for cell in sort_cells(board, row):
@@ -149,9 +153,10 @@ def _every(board: Board) -> Table:
                     *([row.stratum or "all"] if stratified else []),
                     row.measure + ARROWS[row.better],
                     cell.contender,
-                    Value(cell.shared, cell.mark),
+                    Value(cell.shared, "" if row.by_corrected else cell.mark),
                     cell.shared.n_units,
-                    *([cell.own_rows.value, cell.own_rows.n_units] if several else []),
+                    cell.own_rows.value,
+                    cell.own_rows.n_units,
                     # Without human labels, the column would be empty.
                     *([with_interval(corrected) if corrected else ""] if people else []),
                 ]
@@ -159,7 +164,7 @@ def _every(board: Board) -> Table:
     columns = (
         heads("text", *(["stratum"] if stratified else []), "measure", board.axis)
         + heads("brief", f"value ({level_text(board.confidence)} interval)")
-        + heads("number", *(["n shared", "own value", "n own"] if several else ["n"]))
+        + heads("number", "n shared", "own value", "n own")
         + heads("text", *(["corrected"] if people else []))
     )
     return Table("every_value", "All measures", columns, rows)
@@ -193,19 +198,17 @@ def _figure(board: Board, row: BoardRow) -> Figure | None:
             "value": cell.shared.value,
             "low": cell.shared.low,
             "high": cell.shared.high,
-            "own": None if cell.shared is cell.own_rows else cell.own_rows.value,
+            "own": cell.own_rows.value,
             "mark": cell.mark,
         }
         for cell in row.cells
     ]
     if all(entry["value"] is None for entry in rows):
         return None
-    text = "A dot is the value with its interval."
-    if len(board.contenders) > 1:
-        text += (
-            " A filled dot is the best value or tied with it. A small upright line is the value on all of the contender's own "
-            "rows."
-        )
+    text = (
+        "A dot is the value with its interval. A filled dot is the best value or tied with it. "
+        "A small upright line is the value on all of the contender's own rows."
+    )
     key = f"{row.measure}-{row.stratum}" if row.stratum else row.measure
     return Figure(f"measure-{key}", title, text, "dots", {"rows": rows})
 
@@ -237,8 +240,13 @@ def _made(board: Board) -> list[Block]:
         + ", ".join(f"{n} {status}" for status, n in run["counts"].items())
         for run in board.runs
     ]
-    blocks: list[Block] = [Notes([*legend(board), *runs])]
-    for gap in board.lacking:
+    return [Notes([*legend(board), *runs]), *describe_lacking(board.lacking)]
+
+
+def describe_lacking(lacking: Sequence[Lacking]) -> list[Block]:
+    """Return the missing outputs of systems, each followed by the command that adds it."""
+    blocks: list[Block] = []
+    for gap in lacking:
         problem = (
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
         )
@@ -249,15 +257,12 @@ def _made(board: Board) -> list[Block]:
 
 def legend(board: Board) -> list[str]:
     """Return the explanation of the marks, and all notes."""
-    interval = f"intervals at {board.confidence:.0%}".replace("%", " %")
-    if len(board.contenders) > 1:
-        lines = [
-            *_describe_marks(board),
-            f"{interval}; intervals of differences are t intervals for a single comparison, so they may disagree with an exact or "
-            "adjusted p value",
-        ]
-    else:
-        lines = [f"{ROWS}; {interval}"]
+    interval_level = f"intervals at {level_text(board.confidence)}"
+    lines = [
+        *_describe_marks(board),
+        f"{interval_level}; intervals of differences are t intervals for a single comparison, so they may disagree with an exact or "
+        "adjusted p value",
+    ]
     for name, correction in board.corrections.items():
         lines.append(
             f"{name}: {sum(c.ppi.value is not None for c in correction.measures.values())} measures are corrected with "
@@ -268,7 +273,7 @@ def legend(board: Board) -> list[str]:
 
 def _describe_order(board: Board) -> list[str]:
     """For each measure, explain whether corrected values or the judge's values order the systems."""
-    if not board.corrections or len(board.contenders) < 2 or board.axis != "system":
+    if not board.corrections or board.axis != "system":
         return []
     who = ", ".join(dict.fromkeys(c.reference for c in board.corrections.values()))
     ordered = [row for row in board.rows if row.better and not row.stratum]

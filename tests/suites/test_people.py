@@ -135,7 +135,7 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
     assert rows["deflection_true_positive_rate"]["ppi"]["reason"].startswith("fewer than two")
     assert rows["deflection_true_positive_rate"]["human_only"]["value"] == 1.0
     text = judge("score", *words).out
-    assert "corrected with gold (PPI++)" in text
+    assert "Corrected with gold (PPI++)" in text
     assert "not corrected, because they are not means over units: attribution_precision_micro" in text
 
 

@@ -217,8 +217,8 @@ def test_scores_name_their_runs_and_what_they_were_asked(judge: Judge) -> None:
     [run] = result.document["runs"]
     assert (run["run"], run["settings"], run["units"]) == (warm, {"temperature": 0.7, "guidelines": True}, 3)
     assert result.document["other_runs"] == [f"{plain} (deflection.v2, defaults)"]
-    first = judge("score", *DEFLECTION).out.splitlines()[0]
-    assert first.startswith(f"runs used: {warm} (--temperature 0.7 --guidelines)") and plain in first
+    [line] = [t for t in judge("score", *DEFLECTION).out.splitlines() if t.startswith("runs used")]
+    assert line.startswith(f"runs used: {warm} (--temperature 0.7 --guidelines)") and plain in line
     rows = {r["run_id"]: r["settings"] for r in checked(judge("runs", "list", "--json").out, "runs")["rows"]}
     assert rows == {plain: "defaults", warm: "--temperature 0.7 --guidelines"}
     assert "--temperature 0.7" in judge("runs", "list").out
