@@ -338,16 +338,6 @@ def unit_link(page: str, unit_id: str) -> str:
     return f"{quote(page, safe='/:')}#{quote(visible(unit_id), safe='')}"
 
 
-def emit_rows(
-    schema: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool = False
-) -> None:
-    """Print rows as a table with the given columns, or as JSON with all keys."""
-    if as_json:
-        emit_json(schema, {"rows": [dict(r) for r in rows]})
-    else:
-        print(table(columns, [[r.get(c) for c in columns] for r in rows]))
-
-
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Return the given columns as CSV with a header. Cells that a spreadsheet would execute are escaped."""
     out = io.StringIO()
@@ -355,19 +345,6 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     writer.writerow(columns)
     writer.writerows([[csv_cell(_cell(r.get(c))) for c in columns] for r in rows])
     return out.getvalue()
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a plain-text table with control characters escaped. Columns of numbers are right-aligned."""
-    from tabulate import tabulate
-
-    body = [[visible(format_value(v)).replace("\n", " ") for v in row] for row in rows]
-    columns = list(zip(*rows, strict=True))
-    align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
-    # Column names can be labels or annotators from a file, which may contain any character.
-    names = [visible(name).replace("\n", " ") for name in head]
-    # Without disable_numparse, tabulate would print the id 1e5 as another number.
-    return str(tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align or None))
 
 
 def _cell(value: Any) -> str:

@@ -9,6 +9,7 @@ from judge.document.terminal import table
 
 from annotate.cli._show import MOST_SHOWN
 from judge.console import visible
+from judge.document.terminal import table
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures

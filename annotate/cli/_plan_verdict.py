@@ -13,6 +13,7 @@ from judge.document.terminal import table
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
 from judge.console import visible
+from judge.document.terminal import table
 from judge.errors import BadInput, UsageError
 from judge.labels.reference import Reference
 from judge.stats.verdict_plan import VerdictPlan, plan_of

@@ -11,6 +11,7 @@ from judge.document.terminal import table
 
 from annotate.agreement.one_field import MOST_PAIRS, Agreement, Block, Many
 from judge.console import visible
+from judge.document.terminal import table
 from judge.notes import Note, general
 from judge.stats import Confusion
 from judge.types import AnnotatorKind, Measure

@@ -8,6 +8,7 @@ import click
 from judge.document.terminal import emit_rows
 
 from judge.console import db_option, emit_json, json_option, print_result
+from judge.document.terminal import emit_rows
 from judge.errors import UsageError
 from judge.store import Store
 

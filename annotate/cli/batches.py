@@ -12,6 +12,7 @@ from annotate.batch_plan import DRAWS, BatchPlan, plan_draw
 from annotate.cli._named import BatchName, open_command, with_study
 from judge.commands import command
 from judge.console import emit_json, json_option, note, print_lines
+from judge.document.terminal import emit_rows, table
 from judge.errors import UsageError
 from judge.store import Store
 

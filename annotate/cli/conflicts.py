@@ -10,6 +10,7 @@ from judge.document.terminal import emit_rows
 from annotate.cli._named import with_study
 from judge.commands import command
 from judge.console import json_option, note
+from judge.document.terminal import emit_rows
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from judge.document.terminal import table
 
 from annotate.cli._source import LabelSource, as_one, reference_option, source_options
 from judge.console import emit_json, json_option, print_result, visible
+from judge.document.terminal import table
 from judge.errors import BadInput, UsageError
 from judge.types import Json, attributes
 

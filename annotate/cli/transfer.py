@@ -9,6 +9,7 @@ from judge.document.terminal import table
 
 from annotate.cli._named import BatchName, open_command, with_study
 from judge.console import emit_json, json_option, note, notes, pairs
+from judge.document.terminal import table
 from judge.errors import BadInput, Exit, UsageError
 from judge.files import format_of, stop
 from judge.store import Store

@@ -10,6 +10,7 @@ from typing import Any
 
 from annotate.leading.progress import show_batch
 from judge.commands import command
+from judge.document.terminal import align_rows
 from judge.store import Store
 
 BAR = 10
@@ -167,8 +168,4 @@ def _truncate(text: str, width: int) -> str:
 
 def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows with aligned columns. The first column is left-aligned, and the others are right-aligned."""
-    from tabulate import tabulate
-
-    sides = ["left", *["right"] * (len(rows[0]) - 1)]
-    lines = tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=sides)
-    return [line.rstrip() for line in lines.split("\n")]
+    return align_rows(rows, ["left", *["right"] * (len(rows[0]) - 1)])

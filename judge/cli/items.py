@@ -11,6 +11,7 @@ import click
 from judge import console
 from judge.asking.items import MOST_SUGGESTED, from_files, preview_import
 from judge.commands import command
+from judge.document import terminal
 from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.store import Store, listing
@@ -223,7 +224,7 @@ def import_(
         finish_corrections(done.reports, as_json)
         return
     columns = ["files", "items", "passages", "answers", "labels", "unchanged", "skipped"]
-    console.emit_rows(
+    terminal.emit_rows(
         "import", rows, [name for name in columns if name != "answers" or any(row[name] for row in rows)]
     )
     finish_corrections(done.reports, as_json)
@@ -329,15 +330,15 @@ def _list(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
         if imports:
             rows = listing.list_imports(store)
             columns = ["imported_at", "format", "dataset", "files", "maps", "label_maps", "counts"]
-            console.emit_rows("imports", rows, columns, as_json)
+            terminal.emit_rows("imports", rows, columns, as_json)
             return
         rows = listing.list_items(store, dataset, limit)
         if not as_json:
             datasets = listing.list_datasets(store)
-            console.emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
+            terminal.emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
             print()
             rows = [{**r, "text": console.shorten(r["claim"] or r["question"], 60)} for r in rows]
-        console.emit_rows("items", rows, ["item_id", "passages", "text"], as_json)
+        terminal.emit_rows("items", rows, ["item_id", "passages", "text"], as_json)
 
 
 def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:

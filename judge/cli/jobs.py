@@ -12,6 +12,7 @@ import click
 
 from judge import console
 from judge.commands import command
+from judge.document import terminal
 from judge.errors import Exit
 from judge.permissions import Allowed, check_folder
 from judge.store import Store
@@ -110,7 +111,7 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
         }
         for s in statuses
     ]
-    console.emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json)
+    terminal.emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json)
     for s in statuses:
         if s.remark:
             console.note(f"note: {s.file.file}: {s.remark}")
@@ -132,7 +133,7 @@ def _list(db: Path, as_json: bool) -> None:
             for job in stored.listed(store)
         ]
     columns = ["job", "run", "model", "state", "files", "open", "answered", "released", "made"]
-    console.emit_rows("jobs", rows, columns, as_json)
+    terminal.emit_rows("jobs", rows, columns, as_json)
 
 
 @jobs.command("cancel")

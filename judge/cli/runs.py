@@ -9,6 +9,7 @@ from judge import console
 from judge.cli.run_import import import_
 from judge.cli.run_result import MOST_OF_REPLY
 from judge.cli.watch import watch
+from judge.document import terminal
 from judge.errors import UsageError
 from judge.files import CSV, format_of
 from judge.run_options import differences
@@ -56,7 +57,7 @@ def list_(db: Path, as_json: bool) -> None:
     if any(len(some) > 1 for some in alike.values()):
         # Shown only if they distinguish runs, because settings are long.
         columns.insert(3, "settings")
-    console.emit_rows("runs", rows, columns, as_json)
+    terminal.emit_rows("runs", rows, columns, as_json)
 
 
 @runs.command("show")
@@ -141,7 +142,7 @@ def measure_table(measures: list[Any]) -> str:
     head = ["measure", "value", f"{level} % interval", "units", "questions", "coverage"]
     undefined = [f"{m.title} is undefined: {m.reason}" for m in measures if m.reason]
     notes = list(dict.fromkeys(text for m in measures for text in m.notes))
-    return "\n".join([console.table(head, rows), *(f"- {text}" for text in undefined + notes)])
+    return "\n".join([terminal.table(head, rows), *(f"- {text}" for text in undefined + notes)])
 
 
 FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "qrels"}

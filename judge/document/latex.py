@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment
 
@@ -17,7 +18,6 @@ from judge.console import visible
 from judge.document.blocks import CaseLabel, Document, Figure, Section, Table
 from judge.document.cells import Shown, grid
 from judge.document.environment import environment
-from judge.resources import LATEX_DELIMITERS
 from judge.types import Json
 
 LINE = 75
@@ -151,9 +151,20 @@ def render_short(document: Document) -> str:
     return _environment().get_template("short.tex.j2").render(document=document)
 
 
+_DELIMITERS: dict[str, Any] = {
+    "block_start_string": "<%",
+    "block_end_string": "%>",
+    "variable_start_string": "<<",
+    "variable_end_string": ">>",
+    "comment_start_string": "<#",
+    "comment_end_string": "#>",
+}
+"""Jinja options for LaTeX templates. Jinja's usual delimiters are braces, which LaTeX uses itself."""
+
+
 @cache
 def _environment() -> Environment:
-    made = environment(keep_trailing_newline=True, **LATEX_DELIMITERS)
+    made = environment(keep_trailing_newline=True, **_DELIMITERS)
     made.filters |= {
         "text": text,
         "label": _label,

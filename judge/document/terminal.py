@@ -6,10 +6,10 @@ not a terminal is never split, so that scripts see one table.
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judge.console import format_value, print_lines, visible
+from judge.console import emit_json, format_value, print_lines, visible
 from judge.document.blocks import Block, Cases, Details, Document, Facts, Figure, Notes, Paragraph, Table
 from judge.document.cells import grid
 
@@ -98,6 +98,16 @@ def _split(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     return parts
 
 
+def emit_rows(
+    schema: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool = False
+) -> None:
+    """Print rows as a table with the given columns, or as JSON with all keys."""
+    if as_json:
+        emit_json(schema, {"rows": [dict(r) for r in rows]})
+    else:
+        print(table(columns, [[r.get(c) for c in columns] for r in rows]))
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a listing as a plain-text table. Columns of numbers are right-aligned."""
     body = [[format_value(v) for v in row] for row in rows]
@@ -116,3 +126,11 @@ def tabulate_text(head: Sequence[str], rows: Sequence[Sequence[str]], align: Seq
     return str(
         tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None)
     )
+
+
+def align_rows(rows: Sequence[Sequence[str]], align: Sequence[str]) -> list[str]:
+    """Return rows without a head as lines with aligned columns."""
+    from tabulate import tabulate
+
+    lines = tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=align)
+    return [line.rstrip() for line in lines.split("\n")]

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from judge.document.terminal import table
 
 from judge.console import Command, json_text, visible
+from judge.document.terminal import table
 from judge.errors import (
     AdjudgeError,
     BadInput,
