@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.document.blocks import Report as ReportDocument
+    from annotate.report.model import ReportDocument
 
 
 @dataclass(frozen=True, eq=False, repr=False)

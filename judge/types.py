@@ -343,6 +343,10 @@ def attributes(thing: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names or thing.__slots__}
 
 
+CONFIDENCE = 0.95
+"""The confidence level of intervals, unless another one is requested."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One measured number, with its interval and the sample that it is based on.
@@ -364,7 +368,7 @@ class Measure:
     level: str | None = None
     weights: str | None = None
     annotators: tuple[str, ...] | None = None
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     notes: tuple[str, ...] = ()
 
     @property

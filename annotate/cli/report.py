@@ -19,6 +19,7 @@ from judge.types import Measure, attributes
 if TYPE_CHECKING:
     from annotate.report.model import Ruling
     from judge.document.blocks import Report
+    from annotate.report.model import ReportDocument, Ruling
 
 VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}
 """A map from each value of --fail-under verdict=VALUE to the verdicts that pass."""
@@ -185,7 +186,9 @@ def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
     return verdict, limits
 
 
-def _gates(document: Report, limits: list[tuple[str, float]], verdict: str, *, named: bool) -> list[Gate]:
+def _gates(
+    document: ReportDocument, limits: list[tuple[str, float]], verdict: str, *, named: bool
+) -> list[Gate]:
     """Return one gate, a condition that passes or fails, for each judge and limit.
 
     `named` is true if the user named the judges.

@@ -12,6 +12,6 @@ corrected, alternative, origin) build a `model.Document`, and `render` writes th
 from annotate.report.build import build, build_table
 from annotate.report.subject import ReportOptions
 from annotate.report.summary import shorten_document
-from judge.document import FORMATS, SHORT
+from judge.document.formats import FORMATS, SHORT
 
 __all__ = ["FORMATS", "SHORT", "ReportOptions", "build", "build_table", "shorten_document"]

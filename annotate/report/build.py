@@ -21,6 +21,7 @@ from annotate.report import (
 )
 from annotate.report.corrected import REPLICATES
 from annotate.report.model import Ruling
+from annotate.report.model import ReportDocument, Ruling
 from annotate.report.subject import ReportOptions, Subject, load
 from judge.document.blocks import Report, Section, level_text
 from judge.errors import BadInput
@@ -32,12 +33,12 @@ from judge.store.study import get_time
 from judge.types import Json, attributes
 
 
-def build(store: Store, options: ReportOptions) -> Report:
+def build(store: Store, options: ReportOptions) -> ReportDocument:
     """Return the report on one field. Raises UsageError if a name is unknown."""
     return _document(store, load(store, options))
 
 
-def build_table(panel: Panel, options: ReportOptions) -> Report:
+def build_table(panel: Panel, options: ReportOptions) -> ReportDocument:
     """Return the report on a table of labels without a study (`panel.source` names its file).
 
     Raises UsageError if the reference is missing, and BadInput if there is nothing to compare.
@@ -56,7 +57,7 @@ def build_table(panel: Panel, options: ReportOptions) -> Report:
         )
 
 
-def _document(store: Store, subject: Subject) -> Report:
+def _document(store: Store, subject: Subject) -> ReportDocument:
     name = subject.table.name if subject.table else store.path.name
     ruled, tests, none = rulings.rule(store, subject)
     ruled = summary.with_numbers(subject, ruled)
@@ -83,7 +84,7 @@ def _document(store: Store, subject: Subject) -> Report:
     ]
     # This section is last, because it lists the works that the other sections cite.
     sections.append(origin.citations(subject, sections))
-    return Report(
+    return ReportDocument(
         title=_title(subject),
         about=_about(name, subject, ruled),
         boxes=[ruling.box() for ruling in ruled],
@@ -105,7 +106,7 @@ def _document(store: Store, subject: Subject) -> Report:
             "made_by": describe_program(),
         },
         reading=reading(subject, ruled),
-        made_by=f"{describe_program()} (annotate report)",
+        made_by=describe_program(),
     )
 
 

@@ -100,7 +100,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, eq=False)
-class Report(Document):
+class ReportDocument(Document):
     """The report on one field: a document with the verdict on each judge."""
 
     rulings: Sequence[Ruling] = ()

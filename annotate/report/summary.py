@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from annotate.report.model import Ruling
+from annotate.report.model import ReportDocument, Ruling
 from annotate.report.subject import MANY, Subject
 from judge.document.blocks import (
     COUNTS,
@@ -214,7 +215,7 @@ def _mask_others(subject: Subject, person: str) -> IntArray:
     return subject.others_of[person]
 
 
-def shorten_document(document: Report) -> Report:
+def shorten_document(document: ReportDocument) -> ReportDocument:
     """Return a short document for a paper: one paragraph and one table. Each number is given with its number of units."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
     # If there is no verdict, only the reason is reported, which the renderers add.

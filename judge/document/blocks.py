@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from judge.stats.bootstrap import IntervalSettings
-from judge.types import Json, Measure
+from judge.types import CONFIDENCE, Json, Measure
 
 Kind = Literal["text", "number", "share", "p", "difference", "brief", "compact", "n"]
 Mark = Literal["best", "tied", "worse", ""]
@@ -52,7 +51,7 @@ def interval_head(name: str, confidences: Iterable[float]) -> str:
 
     The header includes the confidence level if all intervals have the same level.
     """
-    levels = {level_text(level) for level in confidences} or {level_text(IntervalSettings().confidence)}
+    levels = {level_text(level) for level in confidences} or {level_text(CONFIDENCE)}
     # If the levels in a column differ, `cells.grid` writes each level beside its interval.
     return f"{name} ({levels.pop()} interval)" if len(levels) == 1 else f"{name} (interval with its level)"
 

@@ -44,8 +44,8 @@ def _about(result: Result) -> list[tuple[str, str]]:
         counts = sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
         settings = describe(run["settings"])
         shown = "" if settings == "defaults" else f" ({settings})"
-        told = ", ".join(f"{n} {status}" for status, n in counts)
-        about.append((f"run {run['run']}", f"{run['task']} by {run['model']}{shown}: {told}"))
+        statuses = ", ".join(f"{n} {status}" for status, n in counts)
+        about.append((f"run {run['run']}", f"{run['task']} by {run['model']}{shown}: {statuses}"))
     # An option without a value changes nothing.
     readings = ", ".join(f"{name} {value}" for name, value in result.readings.items() if value)
     return [*about, *([("readings", readings)] if readings else [])]

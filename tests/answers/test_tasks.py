@@ -234,9 +234,9 @@ def task(unit: str, inputs: str, more: str = "", shown: str | None = None) -> An
         (("item", "claim", "shows_gold: [verdict]\n"), "input 'verdict' is declared but never shown"),
         (
             ("answer", "context", "", "{% for c in context %}{{ c }}{% endfor %}"),
-            "'context' may only be shown as",
+            "template, line 8",
         ),
-        (("answer", "context", "", "{{ context[0] }}"), "'context' may only be shown as"),
+        (("answer", "context", "", "{{ context[0] }}"), "template, line 8"),
     ],
 )
 def test_what_a_task_may_not_declare(arguments: tuple[str, ...], message: str) -> None:
