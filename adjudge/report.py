@@ -12,7 +12,6 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judge.document.blocks import Report as ReportDocument
     from annotate.report.model import ReportDocument
 
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.document.terminal import table
-
 from annotate.cli._show import MOST_SHOWN
 from judge.console import visible
 from judge.document.terminal import table

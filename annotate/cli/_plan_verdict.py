@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from judge.document.terminal import table
-
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
 from judge.console import visible

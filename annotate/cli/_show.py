@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from judge.document.terminal import table
 
 from annotate.agreement.one_field import MOST_PAIRS, Agreement, Block, Many
 from judge.console import visible

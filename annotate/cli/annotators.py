@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from judge.document.terminal import emit_rows
 
 from judge.console import db_option, emit_json, json_option, print_result
 from judge.document.terminal import emit_rows

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-from judge.document.terminal import emit_rows, table
 
 from annotate.batch_plan import DRAWS, BatchPlan, plan_draw
 from annotate.cli._named import BatchName, open_command, with_study

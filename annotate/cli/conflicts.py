@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from judge.document.terminal import emit_rows
 
 from annotate.cli._named import with_study
 from judge.commands import command

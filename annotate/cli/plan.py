@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
-from judge.document.terminal import table
 
 from annotate.cli._source import LabelSource, as_one, reference_option, source_options
 from judge.console import emit_json, json_option, print_result, visible

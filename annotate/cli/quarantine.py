@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from judge.document.terminal import emit_rows
 
 from annotate.cli._named import with_study
 from judge.commands import command

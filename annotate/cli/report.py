@@ -17,8 +17,6 @@ from judge.store import Store
 from judge.types import Measure, attributes
 
 if TYPE_CHECKING:
-    from annotate.report.model import Ruling
-    from judge.document.blocks import Report
     from annotate.report.model import ReportDocument, Ruling
 
 VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from judge.document.terminal import table
 
 from annotate.cli._named import BatchName, open_command, with_study
 from judge.console import emit_json, json_option, note, notes, pairs

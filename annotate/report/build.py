@@ -20,10 +20,9 @@ from annotate.report import (
     summary,
 )
 from annotate.report.corrected import REPLICATES
-from annotate.report.model import Ruling
 from annotate.report.model import ReportDocument, Ruling
 from annotate.report.subject import ReportOptions, Subject, load
-from judge.document.blocks import Report, Section, level_text
+from judge.document.blocks import Section, level_text
 from judge.errors import BadInput
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve

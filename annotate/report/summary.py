@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from annotate.report.model import Ruling
 from annotate.report.model import ReportDocument, Ruling
 from annotate.report.subject import MANY, Subject
 from judge.document.blocks import (
@@ -14,7 +13,6 @@ from judge.document.blocks import (
     Cell,
     Document,
     Paragraph,
-    Report,
     Section,
     Table,
     heads,

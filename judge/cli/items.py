@@ -64,7 +64,7 @@ def finish_corrections(reports: Sequence[ImportReport], as_json: bool) -> None:
         shown = [
             {k: console.shorten(v, 40) if v else "" for k, v in row.items()} for row in rows[:MOST_LISTED]
         ]
-        console.emit_rows("corrections", shown, ["kind", "id", "field", "old", "new"])
+        terminal.emit_rows("corrections", shown, ["kind", "id", "field", "old", "new"])
         if len(rows) > MOST_LISTED:
             console.note(f"and {len(rows) - MOST_LISTED:,} more; --json lists all of them")
     for line in describe_corrections(reports):

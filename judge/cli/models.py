@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +15,7 @@ from judge.cli.options import options_of
 from judge.commands import command
 from judge.console import json_option, print_result
 from judge.document.terminal import emit_rows
-from judge.errors import UsageError
+from judge.errors import Unreachable, UsageError
 from judge.providers import base
 from judge.providers.base import Provider
 from judge.run_options import RunOptions
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from judge.runner.requests import Asker
 
 F = TypeVar("F", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 
 class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -125,9 +126,19 @@ def _asker(model: str, provider: Provider) -> Asker:
         return Asker(load_task("relevant"), model, provider, Sampling())
 
 
+async def _retry_stale(call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Return the result of a call. Retry it once if the server had closed the connection that the call reused."""
+    try:
+        return await call()
+    except Unreachable as error:
+        if not error.stale:
+            raise
+        return await call()
+
+
 async def _probe(model: str, provider: Provider) -> dict[str, Any]:
     try:
-        await provider.open()
+        await _retry_stale(provider.open)
         asker = _asker(model, provider)
         # These inputs suffice for both tasks of `_asker`: one shows the claim, the other shows the
         # question.
@@ -136,8 +147,8 @@ async def _probe(model: str, provider: Provider) -> dict[str, Any]:
         request, _ = asker.request(Unit("check", inputs, {}), 0)
         # Only the call is timed, because loading a local model takes longer.
         started = time.monotonic()
-        reply = await provider.complete(request)
-        parsed = asker.parse(reply, request)
+        reply = await _retry_stale(lambda: provider.complete(request))
+        parsed = asker.accept(reply, request)
     finally:
         await provider.close()
     return {

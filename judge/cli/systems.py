@@ -5,7 +5,15 @@ from pathlib import Path
 import click
 
 from judge.asking.systems import STAGES
-from judge.cli.items import map_options, read_label_maps, skip_option
+from judge.cli.items import (
+    correct_options,
+    corrections_json,
+    finish_corrections,
+    map_options,
+    read_correct,
+    read_label_maps,
+    skip_option,
+)
 from judge.console import db_option, emit_json, json_option, note, notes, pairs
 from judge.document.terminal import emit_rows
 from judge.store import Store, listing
@@ -37,6 +45,7 @@ def systems() -> None:
     "Rename a label, e.g. relevant:yes=relevant. Repeatable.",
 )
 @skip_option
+@correct_options
 @db_option
 @json_option
 def import_(
@@ -51,6 +60,8 @@ def import_(
     maps: tuple[str, ...],
     label_maps: tuple[str, ...],
     skip_bad: bool,
+    correct: bool,
+    yes: bool,
     db: Path,
     as_json: bool,
 ) -> None:
@@ -75,7 +86,8 @@ def import_(
       MIRAGE   base, oracle, mixed
       URAG     llm-only, plain, irrelevant, self-aware, wrong-aware
 
-    Either the whole file is imported, or nothing is. Importing it again changes nothing.
+    Either the whole file is imported, or nothing is. Importing it again changes nothing. A changed ranking
+    replaces the stored one only with --correct.
     """
     from judge.asking.systems import COUNTS, RANKING_COUNTS, Outputs, import_files, is_ranking
     from judge.importers import base
@@ -83,14 +95,19 @@ def import_(
     mapped = pairs(maps, "--map")
     if system_column is not None:
         mapped["system"] = system_column
-    options = base.Options(dataset, mapped, read_label_maps(label_maps), note)
+    options = base.Options(
+        dataset, mapped, read_label_maps(label_maps), note, correct=read_correct(correct, yes)
+    )
     outputs = Outputs(system, condition, paper, stage, name, skip_bad)
     with Store.open(db, create=False) as store:
         done = import_files(store, paths, options, outputs)
     notes(done.skipped, "skipped")
     notes(done.lacks)
+    reports = [report for _, report in done.reports]
     if as_json:
-        emit_json("systems_import", {"study": str(db), "rows": done.rows(), "skipped": done.skipped})
+        document = {"study": str(db), "rows": done.rows(), "skipped": done.skipped}
+        emit_json("systems_import", document | corrections_json(reports))
+        finish_corrections(reports, as_json)
         return
     # A TREC run is recognised by its content, because its file may have any name.
     kinds = {stage is not None or is_ranking(path) for path in paths}
@@ -98,6 +115,7 @@ def import_(
     counts += ["verdicts"] if any(row.get("verdicts") for row in done.rows()) else []
     rows = [{**dict.fromkeys(counts, 0), **row} for row in done.rows()]
     emit_rows("systems_import", rows, ["file", *counts, "unchanged", "skipped"])
+    finish_corrections(reports, as_json)
 
 
 @systems.command("list")

@@ -17,7 +17,6 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judge.document.terminal import table
 
 from judge.console import Command, json_text, visible
 from judge.document.terminal import table
