@@ -137,7 +137,7 @@ def import_(
     for line in done.notes_for_people(batch):
         note(line)
     if bad:
-        note(f"left out: {len(bad)}")
+        note(f"unusable: {len(bad)}")
         for e in bad:
             note(f"  {e}")
     return code
