@@ -12,7 +12,7 @@ from typing import NamedTuple
 from annotate.exchange import result
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.result import Outcome
+from annotate.exchange.result import RowOutcome
 from annotate.sitting import exposure
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped
@@ -60,14 +60,14 @@ class DirectImport:
         study already has.
         """
 
-    def store(self, response: Response) -> tuple[Outcome, str]:
+    def store(self, response: Response) -> tuple[RowOutcome, str]:
         """Store the labels of a response, and return the outcome and its reason. If BadInput is raised, none of the
         labels is stored.
         """
         done = self._done
         # Outside its batch, the answer to a check would look like an ordinary label.
         if response.role in CHECKS:
-            return Outcome.LEFT_OUT, "answer to a check, which only its batch stores"
+            return RowOutcome.LEFT_OUT, "answer to a check, which only its batch stores"
         parts = {
             "skips": response.skipped,
             "spans": response.spans,
@@ -106,12 +106,12 @@ class DirectImport:
                 self._conn, response.annotator, response.unit, content, "", "import", response.at
             )
         if not outcomes and others:
-            return Outcome.LEFT_OUT, f"{', '.join(others)}, which only a batch stores"
+            return RowOutcome.LEFT_OUT, f"{', '.join(others)}, which only a batch stores"
         return result.combine(outcomes)
 
     def _compare(
         self, response: Response, name: str, value: str, revised: bool
-    ) -> "_NewLabel | tuple[Outcome, str]":
+    ) -> "_NewLabel | tuple[RowOutcome, str]":
         """Compare a label with the person's labels from all sources.
 
         Return the label if it must be stored. Otherwise, return its outcome, e.g. because it is already known.
@@ -119,7 +119,7 @@ class DirectImport:
         Raises BadInput if an earlier row of the file has a different label, unless the import option `latest`
         is set.
         """
-        there = (Outcome.ALREADY_THERE, "")
+        there = (RowOutcome.ALREADY_THERE, "")
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.read_labels(self._conn, *key, revised=revised)
         same = [s for s in known if s.value == value]
@@ -131,7 +131,7 @@ class DirectImport:
             raise result.conflict(response, name, earlier, value)
         if not revised and kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
-            return Outcome.STORED, ""
+            return RowOutcome.STORED, ""
         contrary = [s for s in known if _is_import(s) and s.value != value]
         # `latest` replaces other imports only: the log of a batch is not overwritten from outside.
         replaces = bool(contrary) and self._how.latest and not revised
@@ -151,7 +151,7 @@ class DirectImport:
             self._check_batches(response, name)
         return _NewLabel(name, value, known, revised)
 
-    def _store_label(self, response: Response, label: "_NewLabel") -> tuple[str, Outcome]:
+    def _store_label(self, response: Response, label: "_NewLabel") -> tuple[str, RowOutcome]:
         """Store a label in addition to the known labels. Return "blind", "assisted" or "undeclared", and the outcome."""
         who, unit, conn = response.annotator, response.unit, self._conn
         name, value, known, revised = label
@@ -191,7 +191,7 @@ class DirectImport:
         self._done.conflicts += contradicts
         self._done.confirmed += value in others
         self._done.new[who] += value not in others
-        return kind, Outcome.CONFLICT if contradicts else Outcome.STORED
+        return kind, RowOutcome.CONFLICT if contradicts else RowOutcome.STORED
 
     def _check_batches(self, response: Response, name: str) -> None:
         """Raise BadInput if the label belongs to a closed batch, or to a batch in which the person was stopped."""

@@ -21,7 +21,7 @@ from annotate.exchange.direct import DirectImport
 from annotate.exchange.log import BatchLog
 from annotate.exchange.proof import PartOfRecord, Unproven, find_difference
 from annotate.exchange.responses import Response
-from annotate.exchange.result import ImportOptions, ImportResult, Outcome, Retracted, check_person
+from annotate.exchange.result import ImportOptions, ImportResult, RowOutcome, Retracted, check_person
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
@@ -33,9 +33,9 @@ from judge.store.study import dumps, get_time
 from judge.types import Json, attributes
 
 DECIDED = {
-    "open": (Outcome.QUARANTINED, "in the quarantine already"),
-    "accepted": (Outcome.ALREADY_THERE, ""),
-    "dropped": (Outcome.LEFT_OUT, "a lead dropped the record from the quarantine"),
+    "open": (RowOutcome.QUARANTINED, "in the quarantine already"),
+    "accepted": (RowOutcome.ALREADY_THERE, ""),
+    "dropped": (RowOutcome.LEFT_OUT, "a lead dropped the record from the quarantine"),
 }
 """The outcome and the reason of a row whose record is in the quarantine, by the status of the record."""
 
@@ -85,7 +85,7 @@ def import_rows(
             else DirectImport(store, conn, task, how, done, f"import:{import_id}")
         )
         checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
-        gate = Gate(conn, info, how, done, checks, inside, inputs, bad, decided=decided)
+        gate = LabelGate(conn, info, how, done, checks, inside, inputs, bad, decided=decided)
         for withdrawn in retracted:
             done.retracted += inside.retract(withdrawn)
         for response in responses:
@@ -100,7 +100,7 @@ def import_rows(
     return done
 
 
-class Gate:
+class LabelGate:
     """Decides on one row after the other. `done` collects the details of what was stored."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Gate:
         """The quarantined records of this import."""
         self.people = AcceptedPeople(conn, info, how)
 
-    def admit(self, response: Response) -> tuple[Outcome, str]:
+    def admit(self, response: Response) -> tuple[RowOutcome, str]:
         """Check and store one row. Return its outcome and the reason, which is "" for a row that was stored.
 
         If `bad` raises the error of an unusable row, it is raised from here.
@@ -135,6 +135,9 @@ class Gate:
         status = None if self._decided else quarantine.status_of(conn, batch, form, named)
         if status is not None:
             return self._once(quarantine.record_of(batch, form, named), *DECIDED[status])
+        # A line of a sheet that was not filled in says nothing. A server's record without an answer was emptied there.
+        if not (response.is_filled or response.source):
+            return RowOutcome.LEFT_OUT, "no answer"
         for problem in response.problems:
             self._bad(PartOfRecord(problem, path=response.where.path, line=response.where.line))
         try:
@@ -157,17 +160,17 @@ class Gate:
         quarantine.close_proved(conn, batch, form, named)
         return outcome, reason
 
-    def quarantine(self, response: Response | None, error: BadInput) -> tuple[Outcome, str]:
+    def quarantine(self, response: Response | None, error: BadInput) -> tuple[RowOutcome, str]:
         """Quarantine a row, and return its outcome and the kind of the error. The response is None if the row could
         not be parsed.
         """
         record = quarantine.add(self._conn, self._batch, self._how.format, response, error)
-        return self._once(record, Outcome.QUARANTINED, quarantine.code_of(error))
+        return self._once(record, RowOutcome.QUARANTINED, quarantine.code_of(error))
 
-    def _once(self, record: str, outcome: Outcome, reason: str) -> tuple[Outcome, str]:
+    def _once(self, record: str, outcome: RowOutcome, reason: str) -> tuple[RowOutcome, str]:
         """Return the outcome. A second row with the same quarantined record is there already."""
-        if outcome is Outcome.QUARANTINED and record in self._seen:
-            return Outcome.ALREADY_THERE, ""
+        if outcome is RowOutcome.QUARANTINED and record in self._seen:
+            return RowOutcome.ALREADY_THERE, ""
         self._seen.add(record)
         return outcome, reason
 

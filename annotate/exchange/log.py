@@ -13,7 +13,7 @@ from annotate.drawing.places import Place
 from annotate.drawing.seats import add_places
 from annotate.exchange import result
 from annotate.exchange.responses import Response
-from annotate.exchange.result import Outcome
+from annotate.exchange.result import RowOutcome
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import (
@@ -78,7 +78,7 @@ class BatchLog:
         """The sessions that were created for the annotators."""
         return list(self._sessions.values())
 
-    def store(self, response: Response) -> tuple[Outcome, str]:
+    def store(self, response: Response) -> tuple[RowOutcome, str]:
         """Convert a response to events, and store the new ones. Return the outcome and its reason. If BadInput is
         raised, no event of the response is stored.
         """
@@ -88,7 +88,7 @@ class BatchLog:
         new, outcomes = self._new_events(response, place, kinds)
         withdrawn = self._withdraw(response, place)
         self._done.retracted += withdrawn
-        outcomes += [(Outcome.STORED, "")] * bool(withdrawn)
+        outcomes += [(RowOutcome.STORED, "")] * bool(withdrawn)
         # Other tools give the total time on a unit, and the log stores the time between events.
         ms = max(0, round((response.seconds or 0) * 1000) - place.imported_ms)
         for kind, name, value, event_id in new:
@@ -105,9 +105,9 @@ class BatchLog:
             if name is not None:
                 contradicts = reason is not None and self._contradicts(response, name, value)
                 self._done.conflicts += contradicts
-                outcomes.append((Outcome.CONFLICT if contradicts else Outcome.STORED, ""))
+                outcomes.append((RowOutcome.CONFLICT if contradicts else RowOutcome.STORED, ""))
             elif kind != Kind.SHOWN:
-                outcomes.append((Outcome.STORED, ""))
+                outcomes.append((RowOutcome.STORED, ""))
         self._done.units.add(response.unit)
         how = "pull" if response.source else "import"
         assisted = bool(response.revised) or any(kinds.get(name or "") == ASSISTED for _, name, _, _ in new)
@@ -185,7 +185,7 @@ class BatchLog:
 
     def _new_events(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
-    ) -> tuple[list[tuple[Kind, str | None, str | None, str]], list[tuple[Outcome, str]]]:
+    ) -> tuple[list[tuple[Kind, str | None, str | None, str]], list[tuple[RowOutcome, str]]]:
         """Return (kind, field, value, event id) for each part of the response that is not in the log yet, and the
         outcomes of all other parts.
 
@@ -193,7 +193,7 @@ class BatchLog:
         """
         state = place.state
         new: list[tuple[Kind, str | None, str | None, str]] = []
-        outcomes: list[tuple[Outcome, str]] = []
+        outcomes: list[tuple[RowOutcome, str]] = []
         if response.revised and not state.locked:
             new.append(
                 (Kind.SHOWN, None, "judge", _event_id(self._info.batch, response, "shown", "judge", ""))
@@ -206,7 +206,7 @@ class BatchLog:
                     new.append((kind, name, value, event_id))
                 else:
                     self._done.unchanged += kind == Kind.LABEL
-                    outcomes.append((Outcome.ALREADY_THERE, ""))
+                    outcomes.append((RowOutcome.ALREADY_THERE, ""))
                 continue
             unit = (response.unit, key, response.annotator, response.repeat)
             if kind == Kind.LABEL and label_sources.is_rejected(self._conn, *unit, value, response.at):

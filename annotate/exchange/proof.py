@@ -39,7 +39,7 @@ class PartOfRecord(BadInput):
     """A part of a record that cannot be imported, while the rest of the record can."""
 
 
-class Shown(NamedTuple):
+class ShownText(NamedTuple):
     """A unit's text as a record shows it: as separate inputs, as one text, as a hash, or not at all."""
 
     inputs: Mapping[str, Any] = {}
@@ -47,7 +47,7 @@ class Shown(NamedTuple):
     sha: Any = None
 
 
-NOTHING_SHOWN = Shown()
+NOTHING_SHOWN = ShownText()
 
 
 def text_sha(inputs: Mapping[str, Any]) -> str:
@@ -60,7 +60,7 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def find_difference(shown: Shown, inputs: Mapping[str, Any] | None) -> str | None:
+def find_difference(shown: ShownText, inputs: Mapping[str, Any] | None) -> str | None:
     """Describe how the text of a record differs from the unit's text, and quote both.
 
     Return "" if they are equal, and None if there is nothing to compare. If the task is unknown, the inputs of all
@@ -131,7 +131,7 @@ def _is_same_number(given: str, text: str) -> bool:
         first, second = float(given.replace(",", ".")), float(text.replace(",", "."))
     except ValueError:
         return False
-    return math.isclose(first, second, rel_tol=1e-5 if "e" in given.casefold() else 1e-14)
+    return math.isclose(first, second, rel_tol=5e-6 if "e" in given.casefold() else 1e-14)
 
 
 def _is_same_date(given: str, text: str) -> bool:

@@ -111,9 +111,7 @@ def was_edited(conn: sqlite3.Connection, response: Response) -> bool:
 
     The annotator has seen this edit, so a label that the annotator gave again in the same record is not blind.
     """
-    query = (
-        "SELECT 1 FROM quarantine WHERE code = 'editor' AND annotator = ? AND ? <> '' AND json_extract(response, '$.source') = ?"
-    )
+    query = "SELECT 1 FROM quarantine WHERE code = 'editor' AND annotator = ? AND ? <> '' AND json_extract(response, '$.source') = ?"
     return conn.execute(query, [response.annotator, response.source, response.source]).fetchone() is not None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from annotate.exchange.proof import NOTHING_SHOWN, Shown
+from annotate.exchange.proof import NOTHING_SHOWN, ShownText
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
@@ -64,7 +64,7 @@ class Response:
     repeat: int = 0
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
-    shown: Shown = NOTHING_SHOWN
+    shown: ShownText = NOTHING_SHOWN
     """The unit's text as the record shows it."""
     edited_by: str | None = None
     """The person who edited the record last, if this is not its annotator."""
@@ -85,6 +85,11 @@ class Response:
     There is no source for a label that does not count. This is the case if the label is in conflict, if a lead
     decided against it, or if the unit is a check.
     """
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the response has an answer, evidence, a note or a flag, or is a skip."""
+        return bool(self.answers or self.revised or self.spans or self.note or self.flag or self.skipped)
 
     def is_blind(self, name: str) -> bool | None:
         """Return whether a question was answered without visible suggestions, or None if this is unknown."""

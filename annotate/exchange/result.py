@@ -51,7 +51,7 @@ class ImportOptions:
     """Whether to accept people who are not annotators of the batch, or who are not in the study."""
 
 
-class Outcome(StrEnum):
+class RowOutcome(StrEnum):
     """What became of a row. A row is one person's record of one unit: a line of a file, or an annotation on a server."""
 
     STORED = "stored"
@@ -62,15 +62,15 @@ class Outcome(StrEnum):
     LEFT_OUT = "left_out"
 
 
-REJECTED = (Outcome.LEFT_OUT, "rejected by a lead, and not given since")
-OLDER = (Outcome.LEFT_OUT, "older than the stored answer")
+REJECTED = (RowOutcome.LEFT_OUT, "rejected by a lead, and not given since")
+OLDER = (RowOutcome.LEFT_OUT, "older than the stored answer")
 
 
-def combine(labels: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
+def combine(labels: Sequence[tuple[RowOutcome, str]]) -> tuple[RowOutcome, str]:
     """Return the outcome of a row from the outcomes of its labels. A row that was stored in part counts as stored."""
     if not labels:
-        return Outcome.LEFT_OUT, "no answer"
-    order = [Outcome.CONFLICT, Outcome.STORED, Outcome.ALREADY_THERE, Outcome.LEFT_OUT]
+        return RowOutcome.LEFT_OUT, "no answer"
+    order = [RowOutcome.CONFLICT, RowOutcome.STORED, RowOutcome.ALREADY_THERE, RowOutcome.LEFT_OUT]
     return min(labels, key=lambda label: order.index(label[0]))
 
 
@@ -105,9 +105,9 @@ class ImportResult:
     """
     retracted: int = 0
     """The number of labels that were undone because their record was withdrawn."""
-    rows: Counter[Outcome] = field(default_factory=Counter)
+    rows: Counter[RowOutcome] = field(default_factory=Counter)
     """The number of rows by outcome. The numbers add up to the rows that were read."""
-    reasons: dict[Outcome, Counter[str]] = field(default_factory=dict)
+    reasons: dict[RowOutcome, Counter[str]] = field(default_factory=dict)
     """The number of rows that were not stored, by outcome and reason."""
     unproven: int = 0
     """The number of records that contain neither their text nor a hash of it."""
@@ -126,7 +126,7 @@ class ImportResult:
     weights: dict[str, set[float]] = field(default_factory=dict)
     """The design weights in the file, by field. They are collected only in an import without a batch."""
 
-    def count(self, outcome: Outcome, reason: str = "", rows: int = 1) -> None:
+    def count(self, outcome: RowOutcome, reason: str = "", rows: int = 1) -> None:
         """Count rows with the same outcome and reason."""
         self.rows[outcome] += rows
         if reason:
@@ -135,7 +135,7 @@ class ImportResult:
     @property
     def quarantined(self) -> int:
         """The number of rows in the quarantine: their text, unit, annotator or editor is in doubt."""
-        return self.rows[Outcome.QUARANTINED]
+        return self.rows[RowOutcome.QUARANTINED]
 
     def add(self, other: "ImportResult") -> None:
         """Add the counts of another import."""
@@ -151,7 +151,7 @@ class ImportResult:
 
     def rows_as_json(self) -> dict[str, Json]:
         """Return the five counts, and the reasons for rows that were not stored."""
-        counts: dict[str, Json] = {outcome: self.rows[outcome] for outcome in Outcome}
+        counts: dict[str, Json] = {outcome: self.rows[outcome] for outcome in RowOutcome}
         reasons = {str(outcome): dict(each) for outcome, each in self.reasons.items()}
         return {"read": self.rows.total(), **counts, "reasons": reasons}
 
@@ -169,12 +169,12 @@ class ImportResult:
         # Scripts read the key "held", so it must not change.
         return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
             "units": len(self.units), "held": self.quarantined, "rows": self.rows_as_json(),
-            "remarks": dict(self.reasons.get(Outcome.LEFT_OUT, {})),
+            "remarks": dict(self.reasons.get(RowOutcome.LEFT_OUT, {})),
         }  # fmt: skip
 
     def describe_rows(self) -> list[str]:
         """Return the five counts, which add up to the rows that were read, and the reasons, one line per outcome."""
-        counts = ", ".join(f"{self.rows[outcome]} {NOUNS[outcome]}" for outcome in Outcome)
+        counts = ", ".join(f"{self.rows[outcome]} {NOUNS[outcome]}" for outcome in RowOutcome)
         lines = [f"{self.rows.total()} rows read: {counts}"]
         for outcome, reasons in self.reasons.items():
             listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())

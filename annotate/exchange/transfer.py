@@ -9,7 +9,7 @@ from annotate.exchange.base import Bad, Export, Format, Inputs, ReadOptions
 from annotate.exchange.files import Out
 from annotate.exchange.gate import import_rows
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.result import ImportOptions, ImportResult, Outcome
+from annotate.exchange.result import ImportOptions, ImportResult, RowOutcome
 from annotate.exchange.units import ExchangeUnits, absent, inputs_of_any_task, inputs_of_task
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
@@ -68,7 +68,7 @@ def import_file(
             unread=unread,
         )
         for reason, rows in reading.remarks.items():
-            done.count(Outcome.LEFT_OUT, reason, rows)
+            done.count(RowOutcome.LEFT_OUT, reason, rows)
         return done
 
 

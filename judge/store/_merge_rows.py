@@ -189,7 +189,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
     # The rulings are numbered anew, because both studies begin at 1. Copies of one study share their first rulings.
-    rulings = "annotator_id, field, unit_id, repeat, how, value, rejected, at"
+    rulings = "annotator_id, field, unit_id, repeat, how, value, kept, rejected, at"
     conn.execute(
         f"INSERT INTO main.label_rulings ({rulings}) SELECT {rulings} FROM src.label_rulings AS s "
         "WHERE NOT EXISTS (SELECT 1 FROM main.label_rulings AS m WHERE m.annotator_id = s.annotator_id AND m.field = s.field "

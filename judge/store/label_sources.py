@@ -194,9 +194,9 @@ def resolve(
         conn.executemany(f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows)
         rejected = dumps([[s.source, s.value, s.given] for s in losing])
         conn.execute(
-            "INSERT INTO label_rulings (annotator_id, field, unit_id, repeat, how, value, rejected, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [*label, how, value, rejected, at],
+            "INSERT INTO label_rulings (annotator_id, field, unit_id, repeat, how, value, kept, rejected, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [*label, how, value, kept, rejected, at],
         )
         people.add(conflict.annotator)
         n += 1
