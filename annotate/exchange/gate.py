@@ -21,7 +21,7 @@ from annotate.exchange.direct import DirectImport
 from annotate.exchange.log import BatchLog
 from annotate.exchange.proof import PartOfRecord, Unproven, find_difference
 from annotate.exchange.responses import Response
-from annotate.exchange.result import ImportOptions, ImportResult, RowOutcome, Retracted, check_person
+from annotate.exchange.result import ImportOptions, ImportResult, Retracted, RowOutcome, check_person
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
@@ -136,7 +136,7 @@ class LabelGate:
         if status is not None:
             return self._once(quarantine.record_of(batch, form, named), *DECIDED[status])
         # A line of a sheet that was not filled in says nothing. A server's record without an answer was emptied there.
-        if not (response.is_filled or response.source):
+        if not (response.is_filled or response.source or response.doubt):
             return RowOutcome.LEFT_OUT, "no answer"
         for problem in response.problems:
             self._bad(PartOfRecord(problem, path=response.where.path, line=response.where.line))

@@ -39,7 +39,7 @@ class PartOfRecord(BadInput):
     """A part of a record that cannot be imported, while the rest of the record can."""
 
 
-class ShownText(NamedTuple):
+class TextOfRecord(NamedTuple):
     """A unit's text as a record shows it: as separate inputs, as one text, as a hash, or not at all."""
 
     inputs: Mapping[str, Any] = {}
@@ -47,7 +47,7 @@ class ShownText(NamedTuple):
     sha: Any = None
 
 
-NOTHING_SHOWN = ShownText()
+NOTHING_SHOWN = TextOfRecord()
 
 
 def text_sha(inputs: Mapping[str, Any]) -> str:
@@ -60,7 +60,7 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def find_difference(shown: ShownText, inputs: Mapping[str, Any] | None) -> str | None:
+def find_difference(shown: TextOfRecord, inputs: Mapping[str, Any] | None) -> str | None:
     """Describe how the text of a record differs from the unit's text, and quote both.
 
     Return "" if they are equal, and None if there is nothing to compare. If the task is unknown, the inputs of all

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from annotate.exchange.proof import NOTHING_SHOWN, ShownText
+from annotate.exchange.proof import NOTHING_SHOWN, TextOfRecord
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
@@ -64,7 +64,7 @@ class Response:
     repeat: int = 0
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
-    shown: ShownText = NOTHING_SHOWN
+    shown: TextOfRecord = NOTHING_SHOWN
     """The unit's text as the record shows it."""
     edited_by: str | None = None
     """The person who edited the record last, if this is not its annotator."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from annotate.exchange.proof import ShownText, find_difference
+from annotate.exchange.proof import TextOfRecord, find_difference
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate, document
@@ -145,7 +145,7 @@ def test_what_a_spreadsheet_changes_by_itself_is_no_other_text(tmp_path: Path) -
     ],
 )
 def test_the_changes_of_spreadsheets(text: Any, cell: str, same: bool) -> None:
-    difference = find_difference(ShownText({"passage": cell}), {"passage": text})
+    difference = find_difference(TextOfRecord({"passage": cell}), {"passage": text})
     assert difference == "" if same else (difference and "passage" in difference)
 
 

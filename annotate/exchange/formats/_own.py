@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import Export, ReadOptions
-from annotate.exchange.proof import SHA_KEY, ShownText, text_sha
+from annotate.exchange.proof import SHA_KEY, TextOfRecord, text_sha
 from annotate.exchange.responses import Response, text_of
 from annotate.store import ADJUDICATED
 from judge.errors import BadInput
@@ -121,10 +121,12 @@ def _response(row: Mapping[str, Any], where: Where, reading: ReadOptions, fields
     )
 
 
-def _shown(row: Mapping[str, Any], reading: ReadOptions) -> ShownText:
+def _shown(row: Mapping[str, Any], reading: ReadOptions) -> TextOfRecord:
     # In rows of labels, the column `question` has the id of the question, and not its text.
     columns = {name: value for name, value in row.items() if name not in COLUMNS or "label" not in row}
-    return ShownText(reading.inputs_in(row.get("inputs") or columns, row.get("unit")), sha=row.get(SHA_KEY))
+    return TextOfRecord(
+        reading.inputs_in(row.get("inputs") or columns, row.get("unit")), sha=row.get(SHA_KEY)
+    )
 
 
 def _number(value: Any, name: str) -> float | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotate.exchange.base import ReadOptions
 from annotate.exchange.formats._own import COLUMNS, parse_weight, read_table
-from annotate.exchange.proof import SHA_KEY, ShownText
+from annotate.exchange.proof import SHA_KEY, TextOfRecord
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
 from judge.labels.columns import NAMES, find_column
@@ -55,7 +55,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
         if not row["label"]:
             reading.remarks["rows without a label"] += 1
         elif who and name:
-            shown = ShownText(reading.inputs_in(row, row["unit"]), sha=row.get(SHA_KEY))
+            shown = TextOfRecord(reading.inputs_in(row, row["unit"]), sha=row.get(SHA_KEY))
             yield Response(
                 row["unit"], who, {name: row["label"]}, where=Where(str(path), line), weight=parse_weight(row),
                 shown=shown,

@@ -15,7 +15,7 @@ from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, ConfigLa
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import input_text
-from annotate.exchange.proof import ShownText, Unproven
+from annotate.exchange.proof import TextOfRecord, Unproven
 from annotate.exchange.responses import Response, number_of, stamp
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import people_of
@@ -226,7 +226,7 @@ class Reader:
             blind=False if _from_prediction(annotation) else blind,
             where=where,
             # Anybody with access to the server can edit the data of a task, so an empty text is compared as well.
-            shown=ShownText({name: data.get(name, "") for name in self.layout.inputs}),
+            shown=TextOfRecord({name: data.get(name, "") for name in self.layout.inputs}),
             edited_by=self._find_editor(annotation),
             problems=marked.problems,
             doubt=doubt,
