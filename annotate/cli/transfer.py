@@ -153,8 +153,11 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
     move_on(store, done.batch)
     if as_json:
         # The notes below go to stderr, so that the document is alone on stdout.
-        emit_json("batch-merge", attributes(done))
+        document = attributes(done)
+        emit_json("batch-merge", document | {"rows": document.pop("counts").rows_as_json()})
     note(f"batch '{done.batch}': {done.events} new events by {done.annotator}, {done.units} units done")
+    for line in done.counts.describe_rows():
+        note(line)
     if done.back:
         note(
             f"{done.back} units had been assigned to somebody else after packing, but were also labelled in the file, so each has one more label than planned"

@@ -499,8 +499,10 @@ def _entries(
     oracle = world.oracle
     new: list[tuple[str, Entry]] = []
     answers: dict[tuple[str, str], str | None] = {}
+    if batch.closed:
+        return None
     for person, unit, label in rows:
-        if batch.closed or (batch.name, person) in oracle.stopped:
+        if (batch.name, person) in oracle.stopped:
             return None
         standing = oracle.current(batch.name, person, (unit, 0))
         there = answers.get((person, unit), standing[0] if standing else None)
@@ -540,13 +542,18 @@ def _take_in(
 ) -> bool:
     """Import rows, of which the file has `doubtful` more that wait for a lead. Returns whether it was not refused."""
     tick = world.oracle.now()
+    if way == "sheet":
+        # A row without a time cannot be told from an equal row that a lead has to decide on, or has decided on.
+        equal = {(p, u, v): status for p, u, v, status in world.records_of(batch.name)}
+        doubtful += len({row for row in rows if equal.get(row) == "open"})
+        rows = [row for row in rows if row not in equal]
     expected = _entries(world, batch, rows, latest, tick if timed else None)
     if rng.random() < 0.15:
         world.killed(rng, lambda: command(code=(0, 1)))
     known = {record[0] for record in world.held()}
     done = world.imported(command(code=1 if expected is None or doubtful else 0))
     if bool(done) == (expected is None):
-        raise Wrong(f"an import into {batch.name} was {'' if done else 'not '}stored: {done}")
+        raise Wrong(f"{world.log[-1]}: {done}, expected {expected}")
     if done and done["held"] != doubtful:
         raise Wrong(f"{done['held']} rows wait for a lead, not {doubtful}")
     # A killed import may have been complete, so records may be older than this command.
@@ -735,6 +742,8 @@ def decide_records(world: World, rng: Random) -> bool:
     at = tick if code == "editor" else None
     standing = oracle.answer(name, person, (unit, 0))
     refused = batch.closed or (name, person) in oracle.stopped or oracle.locked(name, person, (unit, 0))
+    # Whoever labels a unit in a pack contradicts what a lead accepts meanwhile.
+    refused = refused or (unit, 0) in out(world, name, person)
     # The same label once more would only say that it is not blind, and evidence is not in the record.
     same = standing is not None and standing[0] == label
     marked = any(e.what == "span" for e in oracle.at(name, person, (unit, 0)))
@@ -744,7 +753,7 @@ def decide_records(world: World, rng: Random) -> bool:
         return True
     later = [e.tick for e in oracle.logs[name, person] if e.unit == (unit, 0) and e.what == "label"]
     older = at is not None and standing is not None and max(later, default=0) > at
-    world.annotate("quarantine", "accept", number)
+    world.annotate("quarantine", "accept", number, "--blind")
     world.counts["(accept)"] += 1
     if older or oracle.is_rejected((person, batch.field, unit, 0), label, at):
         return True

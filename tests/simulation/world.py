@@ -272,6 +272,14 @@ class World:
         )
         return self.rows(query)
 
+    def records_of(self, batch: str) -> list[tuple[str, str, str, str]]:
+        """The records of sheets with a doubtful text: (annotator, unit, label, status)."""
+        query = (
+            "SELECT annotator, unit, (SELECT j.value FROM json_each(response, '$.answers') AS j), status FROM quarantine "
+            "WHERE batch = ? AND format = 'csv' AND code = 'text'"
+        )
+        return self.rows(query, batch)
+
     def copy(self, name: str) -> Path:
         """The study as it is now, in another file."""
         with closing(sqlite3.connect(self.db)) as conn:
