@@ -148,7 +148,11 @@ class Oracle:
 
     def revised(self, batch: str, person: str, unit: tuple[str, int]) -> str | None:
         """The label after the judge was shown."""
-        given = [e.value for e in self.at(batch, person, unit) if e.what == "revise"]
+        given = [
+            e.value
+            for e in self.at(batch, person, unit)
+            if e.what == "revise" and not self.is_old(unit[0], e.tick)
+        ]
         return given[-1] if given else None
 
     def resolve(self, keep: str, only: str | None = None) -> int:

@@ -740,8 +740,14 @@ def decide_records(world: World, rng: Random) -> bool:
     number, name, person, unit, code, label = rng.choice(records)
     batch, tick = world.batches[name], world.records[number]
     at = tick if code == "editor" else None
-    standing = oracle.answer(name, person, (unit, 0))
-    refused = batch.closed or (name, person) in oracle.stopped or oracle.locked(name, person, (unit, 0))
+    standing = oracle.current(name, person, (unit, 0))
+    # The record may be about the text before a correction.
+    refused = (
+        unit in oracle.corrected
+        or batch.closed
+        or (name, person) in oracle.stopped
+        or oracle.locked(name, person, (unit, 0))
+    )
     # Whoever labels a unit in a pack contradicts what a lead accepts meanwhile.
     refused = refused or (unit, 0) in out(world, name, person)
     # The same label once more would only say that it is not blind, and evidence is not in the record.
@@ -998,7 +1004,7 @@ def export_elsewhere(world: World, rng: Random) -> bool:
     meant: dict[tuple[Any, ...], str] = {}
     for (name, person), log in world.oracle.logs.items():
         for unit, repeat in dict.fromkeys(e.unit for e in log if name == batch.name):
-            answer = world.oracle.answer(name, person, (unit, repeat))
+            answer = world.oracle.current(name, person, (unit, repeat))
             revised = world.oracle.revised(name, person, (unit, repeat))
             if answer is not None:
                 meant[person, unit, repeat, "first"] = answer[0]
