@@ -34,6 +34,11 @@ def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
 
 
+def ensure_adjudicated(conn: sqlite3.Connection) -> None:
+    """Add the annotator of a lead's decisions to the study."""
+    conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', '{}')", [ADJUDICATED])
+
+
 def check_human(conn: sqlite3.Connection, name: str) -> bool:
     """Return whether a person with this name exists. Raises UsageError under the same conditions as
     `ensure_human`.

@@ -64,6 +64,7 @@ TABLES = {
     "label_sources": "what people said of a unit, by source (batch, import, votes, adjudication); labels follow from it",
     "imported_labels": "what imports and votes of items said: the log by which label_sources is verified. Append-only",
     "label_resolutions": "labels in conflict that a lead decided: what does not count, and the source that does. Append-only",
+    "label_rulings": "the decisions in label_resolutions, numbered: the log by which they are verified. Append-only",
     "label_changes": "labels of a study of 0.2.0 whose status changed when their sources were recorded",
     "drafts": "texts that were typed and not stored",
     "exposures": "what a person was shown of a unit, and when. Append-only",

@@ -174,34 +174,35 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     if as_json:
         document = attributes(done)
         # Scripts read these keys: the attributes' names may change, the keys may not.
-        document |= {"read": document.pop("changed_tasks"), "held": document.pop("quarantined")}
-        emit_json("pull", document)
+        document["read"] = document.pop("changed_tasks")
+        imported = done.imported.as_json()
+        names = ("new", "replaced", "older", "skips", "spans", "notes", "joined", "held", "retracted", "rows")
+        del document["imported"]
+        emit_json("pull", document | {name: imported[name] for name in names})
     _print_pull(done)
-    return Exit.ERROR if done.problems or done.quarantined else Exit.DONE
+    return Exit.ERROR if done.problems or done.imported.quarantined else Exit.DONE
 
 
 def _print_pull(done: Pulled) -> None:
-    new_labels = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
+    imported = done.imported
+    new_labels = ", ".join(f"{who} {n:,}" for who, n in sorted(imported.new.items())) or "none"
     where = (
         f"{len(done.projects)} projects on {done.url}"
         if done.project is None
         else f"{done.url}/projects/{done.project}"
     )
-    note(f"{where}: new labels: {new_labels}; {done.replaced:,} of them replace an earlier one")
+    note(f"{where}: new labels: {new_labels}; {imported.replaced:,} of them replace an earlier one")
+    for line in imported.describe_rows():
+        note(line)
     for count, message in (
-        (done.older, "answers are older than the stored ones, which are unchanged"),
-        (done.skips, "units skipped"),
-        (done.spans, "units with evidence"),
-        (done.notes, "notes"),
+        (imported.skips, "units skipped"),
+        (imported.spans, "units with evidence"),
+        (imported.notes, "notes"),
         (done.incomplete, "annotations do not answer every question"),
-        (sum(done.joined.values()), "units were added to the queue of the annotator who labelled them"),
+        (sum(imported.joined.values()), "units were added to the queue of the annotator who labelled them"),
         (done.deleted_tasks, "units no longer have a task there; their imported labels are kept"),
         (done.deleted_annotations, "annotations were deleted there"),
-        (done.retracted, "labels from deleted annotations were removed; the log keeps them"),
-        (
-            done.quarantined,
-            f"answers are quarantined and not used in any result; to list them: {command('annotate quarantine list')}",
-        ),
+        (imported.retracted, "labels from deleted annotations were removed; the log keeps them"),
         (done.strange_tasks, "tasks there do not belong to this batch and were left out"),
     ):
         if count:

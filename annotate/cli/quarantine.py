@@ -65,7 +65,7 @@ def accept(
     \b
     annotate quarantine accept 3 4 --as alice --note "her private address"
     """
-    from annotate.exchange.intake import accept as take_in
+    from annotate.exchange.gate import accept as take_in
     from annotate.exchange.result import format_briefly
     from annotate.packing.conflicts import settle_conflict
 

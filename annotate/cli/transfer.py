@@ -138,7 +138,7 @@ def import_(
     for line in done.notes_for_people(batch):
         note(line)
     if bad:
-        note(f"left out: {len(bad)}")
+        note(f"unusable: {len(bad)}")
         for e in bad:
             note(f"  {e}")
     return code
@@ -154,8 +154,11 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
     move_on(store, done.batch)
     if as_json:
         # The notes below go to stderr, so that the document is alone on stdout.
-        emit_json("batch-merge", attributes(done))
+        document = attributes(done)
+        emit_json("batch-merge", document | {"rows": document.pop("counts").rows_as_json()})
     note(f"batch '{done.batch}': {done.events} new events by {done.annotator}, {done.units} units done")
+    for line in done.counts.describe_rows():
+        note(line)
     if done.back:
         note(
             f"{done.back} units had been assigned to somebody else after packing, but were also labelled in the file, so each has one more label than planned"

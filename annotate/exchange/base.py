@@ -48,6 +48,8 @@ Bad = Callable[[BadInput], None]
 """A function that is called with the error for each unusable row. It either raises the error or, if rows may
 be skipped, records the row and returns.
 """
+Inputs = Callable[[str], Mapping[str, Any] | None]
+"""A function that returns the inputs of a unit by name, or None for an unknown unit."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class ReadOptions:
 
     bad: Bad
     task: Task | None = None
-    inputs: Callable[[str], Mapping[str, Any] | None] = lambda unit: None
+    inputs: Inputs = lambda unit: None
     as_person: str | None = None
     field: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -99,6 +101,14 @@ class ReadOptions:
                 self.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
             else:
                 yield from responses
+
+    def inputs_in(self, row: Any, unit: Any) -> dict[str, Any]:
+        """Return the texts in a record that are named after inputs of the task, or after inputs of the unit in any
+        task. Empty texts are left out, because somebody may have emptied a column.
+        """
+        names = self.task.input_names if self.task else self.inputs(str(unit or "")) or ()
+        given = row if isinstance(row, Mapping) else {}
+        return {name: given[name] for name in names if given.get(name) not in (None, "")}
 
     def domain(self, name: str) -> list[str]:
         """Return the labels that a field allows. The result is empty if the field has no fixed labels, or if

@@ -56,10 +56,13 @@ class Checks:
             raise BadInput(f"no unit '{response.unit}' in the study", field="unit")
         if not response.annotator:
             raise BadInput("the annotator is missing; set one for all rows with --as", field="annotator")
-        answers = {}
-        for name, given in response.answers.items():
-            value = self._maps.get(name, {}).get(given, given)
-            answers[name] = self._label(name, value)
+        answers, revised = (
+            {
+                name: self._label(name, self._maps.get(name, {}).get(given, given))
+                for name, given in labels.items()
+            }
+            for labels in (response.answers, response.revised)
+        )
         if response.seconds is not None and not (
             math.isfinite(response.seconds) and 0 <= response.seconds <= MOST_SECONDS
         ):
@@ -74,7 +77,7 @@ class Checks:
         # Evidence is stored only with a batch, which has a task.
         if response.spans and self._task is not None:
             self._spans(response, self._task.input_names)
-        return replace(response, answers=answers, at=at)
+        return replace(response, answers=answers, revised=revised, at=at)
 
     def _label(self, name: str, value: str) -> str:
         _storable(name, "field")

@@ -7,10 +7,12 @@ resolves the conflict (`annotate conflicts`).
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from annotate.exchange import result
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
+from annotate.exchange.result import RowOutcome
 from annotate.sitting import exposure
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped
@@ -21,6 +23,18 @@ from judge.store import Store, label_sources
 from judge.store.export import read_stored_task
 from judge.store.label_sources import SourceLabel
 from judge.store.study import get_time
+
+CHECKS = ("training", "attention")
+"""The roles of units that are only checks."""
+
+
+class _NewLabel(NamedTuple):
+    """A label to store, with the person's known labels for the same field and unit."""
+
+    field: str
+    value: str
+    known: list[SourceLabel]
+    revised: bool
 
 
 class DirectImport:
@@ -41,94 +55,125 @@ class DirectImport:
         self._source = source
         self._closed_batches: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
-        self._in_file: dict[tuple[str, str, str, int], str] = {}
-        """The label in the file by (unit, field, annotator, repeat), including labels that the study already has."""
+        self._in_file: dict[tuple[str, str, str, int, bool], str] = {}
+        """The label in the file by (unit, field, annotator, repeat, whether it is revised), including labels that the
+        study already has.
+        """
 
-    def store(self, response: Response) -> None:
-        """Store the labels of a response. If BadInput is raised, none of them is stored."""
+    def store(self, response: Response) -> tuple[RowOutcome, str]:
+        """Store the labels of a response, and return the outcome and its reason. If BadInput is raised, none of the
+        labels is stored.
+        """
         done = self._done
-        for kind, present in (("skips", response.skipped), ("spans", response.spans), ("notes", response.note),
-                            ("flags", response.flag)):  # fmt: skip
-            if present:
-                done.left_out[kind] += 1
+        # Outside its batch, the answer to a check would look like an ordinary label.
+        if response.role in CHECKS:
+            return RowOutcome.LEFT_OUT, "answer to a check, which only its batch stores"
+        parts = {
+            "skips": response.skipped,
+            "spans": response.spans,
+            "notes": response.note,
+            "flags": response.flag,
+        }
+        others = [kind for kind, present in parts.items() if present]
+        done.left_out.update(others)
+        answers = [(False, response.answers), (True, response.revised)]
         # Every check that could refuse the response comes before the first row is written.
-        fresh = [
-            (name, value, known)
-            for name, value in response.answers.items()
-            if (known := self._sources_of_new(response, name, value)) is not None
+        compared = [
+            self._compare(response, name, value, revised)
+            for revised, labels in answers
+            for name, value in labels.items()
         ]
-        kinds: Counter[str] = Counter()
+        fresh = [label for label in compared if isinstance(label, _NewLabel)]
+        outcomes = [label for label in compared if not isinstance(label, _NewLabel)]
         if fresh:
-            result.check_person(self._conn, response.annotator, create=True)
-        for name, value, known in fresh:
-            kinds[self._store_label(response, name, value, known)] += 1
+            result.ensure_annotator(self._conn, response)
+        kinds: Counter[str] = Counter()
+        for label in fresh:
+            kind, outcome = self._store_label(response, label)
+            kinds[kind] += 1
+            outcomes.append((outcome, ""))
         done.blind += kinds
         if response.weight is not None:
             for name in response.answers:
                 done.weights.setdefault(name, set()).add(response.weight)
-        if response.answers:
+        if compared:
             done.units.add(response.unit)
         # A person who labelled a unit elsewhere has seen its text: in a later batch, that person would not see
         # it for the first time.
-        for content in [*(["text"] if response.answers else []), *(["judge"] if kinds[ASSISTED] else [])]:
+        seen = ["text"] * bool(compared) + ["judge"] * bool(kinds[ASSISTED] or response.revised)
+        for content in seen:
             exposure.note_unit(
                 self._conn, response.annotator, response.unit, content, "", "import", response.at
             )
+        if not outcomes and others:
+            return RowOutcome.LEFT_OUT, f"{', '.join(others)}, which only a batch stores"
+        return result.combine(outcomes)
 
-    def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """Return the person's known labels from all sources if the new label `value` must be stored.
+    def _compare(
+        self, response: Response, name: str, value: str, revised: bool
+    ) -> "_NewLabel | tuple[RowOutcome, str]":
+        """Compare a label with the person's labels from all sources.
 
-        Return None if it need not be stored, e.g. because it is already known.
+        Return the label if it must be stored. Otherwise, return its outcome, e.g. because it is already known.
 
         Raises BadInput if an earlier row of the file has a different label, unless the import option `latest`
         is set.
         """
+        there = (RowOutcome.ALREADY_THERE, "")
         key = (response.unit, name, response.annotator, response.repeat)
-        known = label_sources.read_labels(self._conn, *key)
+        known = label_sources.read_labels(self._conn, *key, revised=revised)
         same = [s for s in known if s.value == value]
         kind = result.kind_of(response, name, self._how)
-        earlier = self._in_file.setdefault(key, value)
+        earlier = self._in_file.setdefault((*key, revised), value)
         if earlier != value and not self._how.latest:
             # Two imports may differ, and a lead then resolves the conflict. Two labels in one file are a
             # mistake in the file.
             raise result.conflict(response, name, earlier, value)
-        if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
+        if not revised and kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
-            return None
+            return RowOutcome.STORED, ""
         contrary = [s for s in known if _is_import(s) and s.value != value]
         # `latest` replaces other imports only: the log of a batch is not overwritten from outside.
-        replaces = bool(contrary) and self._how.latest
+        replaces = bool(contrary) and self._how.latest and not revised
         # The same label with the same time is the same answer, as when an export is imported again. It is
         # stored again only if it was overridden and must count again.
         if not replaces and any(
             _is_import(s) or (response.at is not None and s.given == response.at) for s in same
         ):
             self._done.unchanged += 1
-            return None
+            return there
+        if not revised and label_sources.is_rejected(self._conn, *key, value, response.at):
+            return result.REJECTED
         if replaces and any(response.at and s.given and s.given > response.at for s in contrary):
             self._done.older += 1
-            return None
+            return result.OLDER
         if not same:
             self._check_batches(response, name)
-        return known
+        return _NewLabel(name, value, known, revised)
 
-    def _store_label(self, response: Response, name: str, value: str, known: list[SourceLabel]) -> str:
-        """Store a label in addition to the known labels. Return "blind", "assisted" or "undeclared"."""
+    def _store_label(self, response: Response, label: "_NewLabel") -> tuple[str, RowOutcome]:
+        """Store a label in addition to the known labels. Return "blind", "assisted" or "undeclared", and the outcome."""
         who, unit, conn = response.annotator, response.unit, self._conn
+        name, value, known, revised = label
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
-        kind = ASSISTED if seen else result.kind_of(response, name, self._how)
-        earlier = [s for s in known if _is_import(s) and s.value != value and self._how.latest]
+        kind = ASSISTED if seen or revised else result.kind_of(response, name, self._how)
+        earlier = [
+            s for s in known if _is_import(s) and s.value != value and self._how.latest and not revised
+        ]
         # A file may contradict itself: its first label is kept as an additional source.
         number = sum(s.source.partition("/")[0] == self._source for s in known)
         source = f"{self._source}/{number}" if number else self._source
+        # A lead gives the reason for a decision in the note.
+        rationale = response.note if response.role == "adjudication" else None
+        layer = "revised" if revised else _layer(kind)
         row = (
             unit,
             name,
             who,
-            _layer(kind),
+            layer,
             response.repeat,
             value,
-            None,
+            rationale,
             None,
             source,
             response.at,
@@ -139,13 +184,14 @@ class DirectImport:
             replaced = label_sources.Conflict(
                 who, name, unit, response.repeat, [*earlier, SourceLabel(source, "", value, None, "")]
             )
-            label_sources.resolve(conn, [replaced], lambda _: value)
+            label_sources.resolve(conn, [replaced], lambda _: value, "latest")
             self._done.replaced += 1
         others = {s.value for s in known if s not in earlier}
-        self._done.conflicts += bool(others - {value})
+        contradicts = bool(others - {value})
+        self._done.conflicts += contradicts
         self._done.confirmed += value in others
         self._done.new[who] += value not in others
-        return kind
+        return kind, RowOutcome.CONFLICT if contradicts else RowOutcome.STORED
 
     def _check_batches(self, response: Response, name: str) -> None:
         """Raise BadInput if the label belongs to a closed batch, or to a batch in which the person was stopped."""

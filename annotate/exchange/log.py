@@ -13,6 +13,7 @@ from annotate.drawing.places import Place
 from annotate.drawing.seats import add_places
 from annotate.exchange import result
 from annotate.exchange.responses import Response
+from annotate.exchange.result import RowOutcome
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import (
@@ -26,12 +27,14 @@ from annotate.sitting.events import (
     State,
     fold,
 )
-from annotate.sitting.standing import append, make_session, write_state
+from annotate.sitting.standing import append, make_session, source_of, write_state
 from judge.errors import BadInput
 from judge.store import Store, label_sources
 from judge.store.study import dumps, get_time
 
 SKIPPED = "(skipped)"
+REVISIONS = (Kind.KEEP, Kind.REVISE)
+"""The events after the judge's label was shown."""
 
 
 @dataclass(slots=True)
@@ -75,19 +78,21 @@ class BatchLog:
         """The sessions that were created for the annotators."""
         return list(self._sessions.values())
 
-    def store(self, response: Response) -> None:
-        """Convert a response to events, and store the new ones. If BadInput is raised, no event of the response
-        is stored.
+    def store(self, response: Response) -> tuple[RowOutcome, str]:
+        """Convert a response to events, and store the new ones. Return the outcome and its reason. If BadInput is
+        raised, no event of the response is stored.
         """
         place = self._place(response)
         kinds = {name: result.kind_of(response, name, self._how) for name in response.answers}
         kinds = self._correct_blindness(response, place, kinds)
-        new = self._new_events(response, place, kinds)
-        self._done.retracted += self._withdraw(response, place)
+        new, outcomes = self._new_events(response, place, kinds)
+        withdrawn = self._withdraw(response, place)
+        self._done.retracted += withdrawn
+        outcomes += [(RowOutcome.STORED, "")] * bool(withdrawn)
         # Other tools give the total time on a unit, and the log stores the time between events.
         ms = max(0, round((response.seconds or 0) * 1000) - place.imported_ms)
         for kind, name, value, event_id in new:
-            reason = kinds.get(name or "")
+            reason = kinds.get(name or "") if kind == Kind.LABEL else None
             known = reason is not None and place.state.answers.get(name or "") == value
             self._append(response, place, Event(event_id, kind, name, value, reason, None, ms))
             place.imported_ms, ms = place.imported_ms + ms, 0
@@ -97,13 +102,26 @@ class BatchLog:
                     self._done.declared += 1
                 else:
                     self._done.new[response.annotator] += 1
+            if name is not None:
+                contradicts = reason is not None and self._contradicts(response, name, value)
+                self._done.conflicts += contradicts
+                outcomes.append((RowOutcome.CONFLICT if contradicts else RowOutcome.STORED, ""))
+            elif kind != Kind.SHOWN:
+                outcomes.append((RowOutcome.STORED, ""))
         self._done.units.add(response.unit)
         how = "pull" if response.source else "import"
-        assisted = any(kinds.get(name or "") == ASSISTED for _, name, _, _ in new)
+        assisted = bool(response.revised) or any(kinds.get(name or "") == ASSISTED for _, name, _, _ in new)
         for content in ("text", "judge") if assisted else ("text",):
             exposure.note_unit(
                 self._conn, response.annotator, response.unit, content, self._info.batch, how, response.at
             )
+        return result.combine(outcomes)
+
+    def _contradicts(self, response: Response, name: str, value: str | None) -> bool:
+        """Return whether another source has a different label by the same person."""
+        who, batch = response.annotator, self._info.batch
+        known = label_sources.read_labels(self._conn, response.unit, name, who, response.repeat)
+        return any(s.value != value and s.source != source_of(batch, who) for s in known)
 
     def _correct_blindness(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
         """Return "blind", "assisted" or "undeclared" for each answer.
@@ -167,28 +185,45 @@ class BatchLog:
 
     def _new_events(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
-    ) -> list[tuple[Kind, str | None, str | None, str]]:
-        """Return (kind, field, value, event id) for each part of the response that is not in the log yet.
+    ) -> tuple[list[tuple[Kind, str | None, str | None, str]], list[tuple[RowOutcome, str]]]:
+        """Return (kind, field, value, event id) for each part of the response that is not in the log yet, and the
+        outcomes of all other parts.
 
         Raises BadInput for a response that contradicts the log, before anything is stored.
         """
         state = place.state
         new: list[tuple[Kind, str | None, str | None, str]] = []
+        outcomes: list[tuple[RowOutcome, str]] = []
+        if response.revised and not state.locked:
+            new.append(
+                (Kind.SHOWN, None, "judge", _event_id(self._info.batch, response, "shown", "judge", ""))
+            )
         for kind, name, value, stored in _parts(response, state):
-            key = name or str(kind)
+            key = f"{kind} {name}" if kind in REVISIONS else name or str(kind)
             event_id = _event_id(self._info.batch, response, key, value, kinds.get(key, ""))
             if value == stored:
                 if kind == Kind.LABEL and _declares(place, key, kinds[key]):
                     new.append((kind, name, value, event_id))
                 else:
                     self._done.unchanged += kind == Kind.LABEL
+                    outcomes.append((RowOutcome.ALREADY_THERE, ""))
                 continue
+            unit = (response.unit, key, response.annotator, response.repeat)
+            if kind == Kind.LABEL and label_sources.is_rejected(self._conn, *unit, value, response.at):
+                outcomes.append(result.REJECTED)
+                continue
+            if kind in REVISIONS and name not in {**response.answers, **state.answers}:
+                raise BadInput(
+                    f"{response.annotator} has no first label for '{response.unit}' to revise",
+                    field=name or "",
+                )
             if any(e.event_id == event_id for e in place.events):
                 # This event is in the log, but was replaced later. If it was undone at the terminal, a file
                 # with the same answer restores it. A server's record does not: pulling again must not reverse
                 # the undo.
                 if stored is not None or response.source:
                     self._done.older += 1
+                    outcomes.append(result.OLDER)
                     continue
                 event_id = str(ULID())
             if stored is not None:
@@ -196,6 +231,7 @@ class BatchLog:
                     raise result.conflict(response, key, stored, value)
                 if response.at and place.at.get(key, "") > response.at:
                     self._done.older += 1
+                    outcomes.append(result.OLDER)
                     continue
                 self._done.replaced += kind == Kind.LABEL
             if kind in (Kind.LABEL, Kind.SKIP) and state.locked:
@@ -205,9 +241,11 @@ class BatchLog:
                 )
             new.append((kind, name, None if kind == Kind.SKIP else value, event_id))
         for kind, *_ in new:
-            if kind != Kind.LABEL:
-                setattr(self._done, result.COUNTED[kind], getattr(self._done, result.COUNTED[kind]) + 1)
-        return new
+            if counter := result.COUNTED.get(kind):
+                setattr(self._done, counter, getattr(self._done, counter) + 1)
+        if revised := sum(kind in REVISIONS for kind, *_ in new):
+            self._done.new[response.annotator] += revised
+        return new, outcomes
 
     def _append(self, response: Response, place: _Place, event: Event) -> None:
         at = response.at or get_time()
@@ -254,7 +292,7 @@ class BatchLog:
         return self._places[who]
 
     def _join(self, response: Response) -> tuple[int, str]:
-        """Assign a unit of the batch to a person who labelled it without an assignment."""
+        """Assign a unit of the batch to a person who labelled it without an assignment, or to the lead."""
         role = self._roles.get(response.unit)
         if role is None:
             raise BadInput(f"unit '{response.unit}' is not in batch '{self._info.batch}'", field="unit")
@@ -262,10 +300,13 @@ class BatchLog:
             raise BadInput(
                 f"{response.annotator} was not assigned '{response.unit}' a second time", field="repeat"
             )
-        result.check_person(self._conn, response.annotator, create=True)
+        result.ensure_annotator(self._conn, response)
+        if response.role == "adjudication":
+            role = response.role
+        else:
+            self._done.joined[response.annotator] += 1
         place = Place(response.unit, role)
         [position] = add_places(self._conn, self._info.batch, response.annotator, [place])
-        self._done.joined[response.annotator] += 1
         return position, role
 
     def _session(self, who: str) -> str:
@@ -275,18 +316,12 @@ class BatchLog:
         return self._sessions[who]
 
     def finish(self) -> None:
-        """Update the labels from the new events, and count the labels that contradict another source."""
+        """Update the labels from the new events."""
         for who, places in self._places.items():
             for place in places.values():
                 if isinstance(place, _Place) and place.changed:
                     seat = (self._info.batch, who, place.position)
                     write_state(self._conn, self._info.task, seat, place.role, place.unit, place.state)
-                    unit, repeat = place.unit
-                    for name in place.state.answers:
-                        values = {
-                            s.value for s in label_sources.read_labels(self._conn, unit, name, who, repeat)
-                        }
-                        self._done.conflicts += len(values) > 1
 
 
 def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str, str | None]]:
@@ -295,6 +330,9 @@ def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str
     for name, value in response.answers.items():
         # A skip hides earlier answers, so an answer to a skipped unit is new.
         parts.append((Kind.LABEL, name, value, None if state.skipped else state.answers.get(name)))
+    for name, value in response.revised.items():
+        kind = Kind.KEEP if value == {**state.answers, **response.answers}.get(name) else Kind.REVISE
+        parts.append((kind, name, value, state.revised[name].value if name in state.revised else None))
     if response.skipped:
         stored = SKIPPED if state.skipped else ", ".join(state.answers.values()) or None
         parts.append((Kind.SKIP, None, SKIPPED, stored))

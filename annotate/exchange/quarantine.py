@@ -19,14 +19,16 @@ from judge.errors import BadInput, UsageError
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps, get_time
-from judge.types import Json
+from judge.types import Json, Where
 
 # If the text was in doubt, a corrected text in a later import proves nothing: nobody can tell which text the annotator saw.
-LASTING = ("text", "conflict")
+LASTING = ("text", "editor", "conflict")
 """The codes of problems that a later import of the same record cannot resolve."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
 """The attributes of a response that a record stores. The other attributes come from the study."""
+IF_SET: dict[str, Any] = {"edited_by": None, "revised": {}, "role": "sample"}
+"""More such attributes with their defaults. A default is left out, because the ids of older records lack it."""
 
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
@@ -36,15 +38,19 @@ def record_of(batch: str | None, form: str, response: Response) -> str:
     return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
 
 
+def code_of(error: BadInput) -> str:
+    """Return the code of a problem: what is in doubt or, for a record that is malformed, the field."""
+    return error.code if isinstance(error, Unproven) else error.field or "record"
+
+
 def add(
     conn: sqlite3.Connection, batch: str | None, form: str, response: Response | None, error: BadInput
-) -> None:
-    """Add a record to the quarantine unless it is already listed, inside the caller's transaction.
+) -> str:
+    """Add a record to the quarantine unless it is already listed, inside the caller's transaction. Return its id.
 
     `response` is None for a record that could not be parsed.
     """
     place = f"{error.path}:{error.line}" if error.line else error.path
-    code = error.code if isinstance(error, Unproven) else error.field or "record"
     reason = (
         f"{error.field}: {error.reason}" if error.field and not isinstance(error, Unproven) else error.reason
     )
@@ -56,7 +62,8 @@ def add(
     else:
         record, payload = record_of(batch, form, response), dumps(_payload(response))
         who, unit = response.annotator, response.unit
-    add_row(conn, record, batch, form, (place, who, unit), code, reason, payload)
+    add_row(conn, record, batch, form, (place, who, unit), code_of(error), reason, payload)
+    return record
 
 
 def add_row(
@@ -97,6 +104,15 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
     if row is None or (row[0] == "open" and row[1] not in LASTING) or row[0] == "settled":
         return None
     return str(row[0])
+
+
+def was_edited(conn: sqlite3.Connection, response: Response) -> bool:
+    """Return whether a quarantined version of a server's record was edited by somebody else.
+
+    The annotator has seen this edit, so a label that the annotator gave again in the same record is not blind.
+    """
+    query = "SELECT 1 FROM quarantine WHERE code = 'editor' AND annotator = ? AND ? <> '' AND json_extract(response, '$.source') = ?"
+    return conn.execute(query, [response.annotator, response.source, response.source]).fetchone() is not None
 
 
 def close_proved(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
@@ -154,14 +170,20 @@ def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None)
 
 
 def _payload(response: Response) -> dict[str, Json]:
-    payload = {name: value for name, value in asdict(response).items() if name in KEPT}
+    values = asdict(response)
+    payload = {
+        name: value
+        for name, value in values.items()
+        if name in KEPT or values[name] != IF_SET.get(name, value)
+    }
     return json.loads(_clean(json.dumps(payload, sort_keys=True, ensure_ascii=False)))  # type: ignore[no-any-return]
 
 
-def response_of(payload: dict[str, Any]) -> Response:
-    """Parse the response that a record stores."""
+def response_of(payload: dict[str, Any], number: int) -> Response:
+    """Return the response that the record with this number stores."""
     spans = payload["spans"]
-    return Response(**{**payload, "spans": None if spans is None else [(n, a, b) for n, a, b in spans]})
+    spans = None if spans is None else [(n, a, b) for n, a, b in spans]
+    return Response(**{**payload, "spans": spans, "where": Where(f"quarantine {number}", 0)})
 
 
 def _clean(text: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from annotate.exchange.proof import NOTHING_SHOWN, TextOfRecord
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
@@ -46,7 +47,8 @@ class Response:
     and an empty list means that nothing was marked. `seconds` is the total time spent on the unit, and `at`
     is the time of the answer in UTC (ISO 8601). `blind` is None if unknown; `layers` overrides it for single
     fields (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice.
-    `role` and the attributes after it are set only when a response is read from the study.
+    `revised` are the answers after the judge's label was shown. The attributes after `question` are set only when
+    a response is read from the study.
     """
 
     unit: str
@@ -62,17 +64,19 @@ class Response:
     repeat: int = 0
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
-    differs: str | None = None
-    """How the text in the record differs from the unit's text. It is "" if the texts are equal, and None if the
-    record has neither a text nor a hash.
-    """
+    shown: TextOfRecord = NOTHING_SHOWN
+    """The unit's text as the record shows it."""
+    edited_by: str | None = None
+    """The person who edited the record last, if this is not its annotator."""
+    problems: Sequence[str] = ()
+    """Descriptions of the parts of the record that cannot be imported."""
     doubt: tuple[str, str] | None = None
     """Why the record must be quarantined, as (code, reason)."""
     source: str = ""
     """The address of the record in another program, if that program can withdraw the record later."""
     role: str = "sample"
-    question: str | None = None
     revised: Mapping[str, str] = field(default_factory=dict)
+    question: str | None = None
     stratum: str | None = None
     weight: float | None = None
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -82,8 +86,16 @@ class Response:
     decided against it, or if the unit is a check.
     """
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether the response has an answer, evidence, a note or a flag, or is a skip."""
+        return bool(self.answers or self.revised or self.spans or self.note or self.flag or self.skipped)
+
     def is_blind(self, name: str) -> bool | None:
         """Return whether a question was answered without visible suggestions, or None if this is unknown."""
+        # Somebody else's edit is a suggestion that the annotator may have followed.
+        if self.edited_by is not None:
+            return False
         layer = self.layers.get(name)
         return self.blind if layer is None else False if layer == ASSISTED else None
 

@@ -3,13 +3,14 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from annotate.exchange.responses import Response
 from annotate.sitting.events import ASSISTED, BLIND, UNDECLARED, Kind
-from annotate.store import check_human, ensure_human
+from annotate.store import check_human, ensure_adjudicated, ensure_human
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.types import Json
@@ -17,6 +18,9 @@ from judge.types import Json
 Blindness = Literal["blind", "assisted"]
 COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
 """The attribute of ImportResult that counts each kind of event other than a label."""
+NOUNS = {"stored": "stored", "already_there": "already there", "conflict": "in conflict", "quarantined": "quarantined",
+         "left_out": "left out"}  # fmt: skip
+"""The words for each outcome of a row."""
 MOST_LISTED = 10
 """The largest number of annotators that a message names. An import from a crowdsourcing platform can have
 hundreds of annotators.
@@ -45,6 +49,29 @@ class ImportOptions:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     new_people: bool = False
     """Whether to accept people who are not annotators of the batch, or who are not in the study."""
+
+
+class RowOutcome(StrEnum):
+    """What became of a row. A row is one person's record of one unit: a line of a file, or an annotation on a server."""
+
+    STORED = "stored"
+    ALREADY_THERE = "already_there"
+    CONFLICT = "conflict"
+    """The row is stored, but contradicts the same person's label from another source."""
+    QUARANTINED = "quarantined"
+    LEFT_OUT = "left_out"
+
+
+REJECTED = (RowOutcome.LEFT_OUT, "rejected by a lead, and not given since")
+OLDER = (RowOutcome.LEFT_OUT, "older than the stored answer")
+
+
+def combine(labels: Sequence[tuple[RowOutcome, str]]) -> tuple[RowOutcome, str]:
+    """Return the outcome of a row from the outcomes of its labels. A row that was stored in part counts as stored."""
+    if not labels:
+        return RowOutcome.LEFT_OUT, "no answer"
+    order = [RowOutcome.CONFLICT, RowOutcome.STORED, RowOutcome.ALREADY_THERE, RowOutcome.LEFT_OUT]
+    return min(labels, key=lambda label: order.index(label[0]))
 
 
 class Retracted(NamedTuple):
@@ -78,8 +105,10 @@ class ImportResult:
     """
     retracted: int = 0
     """The number of labels that were undone because their record was withdrawn."""
-    quarantined: int = 0
-    """The number of records that were quarantined because they lack proof of their text, unit or annotator."""
+    rows: Counter[RowOutcome] = field(default_factory=Counter)
+    """The number of rows by outcome. The numbers add up to the rows that were read."""
+    reasons: dict[RowOutcome, Counter[str]] = field(default_factory=dict)
+    """The number of rows that were not stored, by outcome and reason."""
     unproven: int = 0
     """The number of records that contain neither their text nor a hash of it."""
     people: list[str] = field(default_factory=list)
@@ -96,8 +125,35 @@ class ImportResult:
     """The number of new or newly declared labels by blindness: blind, assisted, undeclared."""
     weights: dict[str, set[float]] = field(default_factory=dict)
     """The design weights in the file, by field. They are collected only in an import without a batch."""
-    remarks: Counter[str] = field(default_factory=Counter)
-    """The number of valid records that the reader skipped, by kind of record."""
+
+    def count(self, outcome: RowOutcome, reason: str = "", rows: int = 1) -> None:
+        """Count rows with the same outcome and reason."""
+        self.rows[outcome] += rows
+        if reason:
+            self.reasons.setdefault(outcome, Counter())[reason] += rows
+
+    @property
+    def quarantined(self) -> int:
+        """The number of rows in the quarantine: their text, unit, annotator or editor is in doubt."""
+        return self.rows[RowOutcome.QUARANTINED]
+
+    def add(self, other: "ImportResult") -> None:
+        """Add the counts of another import."""
+        for each in fields(self):
+            mine, theirs = getattr(self, each.name), getattr(other, each.name)
+            if isinstance(mine, set | Counter):
+                mine.update(theirs)
+            elif isinstance(mine, dict):
+                for key, value in theirs.items():
+                    mine.setdefault(key, type(value)()).update(value)
+            else:
+                setattr(self, each.name, mine + theirs)
+
+    def rows_as_json(self) -> dict[str, Json]:
+        """Return the five counts, and the reasons for rows that were not stored."""
+        counts: dict[str, Json] = {outcome: self.rows[outcome] for outcome in RowOutcome}
+        reasons = {str(outcome): dict(each) for outcome, each in self.reasons.items()}
+        return {"read": self.rows.total(), **counts, "reasons": reasons}
 
     @property
     def changed(self) -> bool:
@@ -109,19 +165,29 @@ class ImportResult:
         """Return the result as the documented JSON object, with the number of units in place of the units
         themselves.
         """
-        # Scripts read the key "held", so it must not change even if the attribute is renamed.
-        counts = {
-            "held" if name == "quarantined" else name: getattr(self, name)
-            for name in self.__slots__
-            if name != "weights"
-        }
+        counts = {name: getattr(self, name) for name in self.__slots__ if name not in ("weights", "reasons")}
+        # Scripts read the key "held", so it must not change.
         return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
-            "units": len(self.units)
-        }
+            "units": len(self.units), "held": self.quarantined, "rows": self.rows_as_json(),
+            "remarks": dict(self.reasons.get(RowOutcome.LEFT_OUT, {})),
+        }  # fmt: skip
+
+    def describe_rows(self) -> list[str]:
+        """Return the five counts, which add up to the rows that were read, and the reasons, one line per outcome."""
+        counts = ", ".join(f"{self.rows[outcome]} {NOUNS[outcome]}" for outcome in RowOutcome)
+        lines = [f"{self.rows.total()} rows read: {counts}"]
+        for outcome, reasons in self.reasons.items():
+            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
+            lines.append(f"{NOUNS[outcome]}: {listed}")
+        if self.quarantined:
+            lines.append(
+                f"quarantined rows are not used in any result; to list them: {command('annotate quarantine list')}"
+            )
+        return lines
 
     def notes_for_people(self, batch: str | None) -> list[str]:
-        """Return additional notes on the import, one per line."""
-        lines = []
+        """Return the counts of rows, and additional notes on the import, one per line."""
+        lines = self.describe_rows()
         others = [f"{n} {noun}" for noun in COUNTED.values() if (n := getattr(self, noun))]
         if others:
             lines.append(f"also new: {', '.join(others)}")
@@ -129,7 +195,6 @@ class ImportResult:
             lines.append(
                 f"{self.replaced} labels replaced an earlier answer; {self.older} were older than the stored answer"
             )
-        lines += [f"{n} {noun}: nothing to import" for noun, n in self.remarks.items()]
         if self.people:
             lines.append(f"new people: {', '.join(self.people)}")
         if self.joined:
@@ -142,10 +207,6 @@ class ImportResult:
         if self.unproven and batch:
             lines.append(
                 f"{self.unproven} records contain neither their text nor its hash, so they may refer to a different text"
-            )
-        if self.quarantined:
-            lines.append(
-                f"{self.quarantined} records are quarantined and not used in any result; to list them: {command('annotate quarantine list')}"
             )
         if self.declared:
             lines.append(f"{self.declared} stored labels are now declared blind or assisted")
@@ -199,12 +260,18 @@ def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
     return BadInput(message, field=name)
 
 
-def check_person(conn: sqlite3.Connection, who: str, *, create: bool = False) -> None:
-    """Raise BadInput if a name is not valid for a person. With `create`, add the person to the study."""
+def check_person(conn: sqlite3.Connection, who: str) -> None:
+    """Raise BadInput if a name is not valid for a person."""
     try:
-        if create:
-            ensure_human(conn, [who])
-        else:
-            check_human(conn, who)
+        check_human(conn, who)
     except UsageError as e:
         raise BadInput(str(e), field="annotator") from e
+
+
+def ensure_annotator(conn: sqlite3.Connection, response: Response) -> None:
+    """Add the annotator of a checked response to the study."""
+    if response.role == "adjudication":
+        ensure_adjudicated(conn)
+    else:
+        check_person(conn, response.annotator)
+        ensure_human(conn, [response.annotator])

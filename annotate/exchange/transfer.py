@@ -1,16 +1,15 @@
 """Import labels from a file in any format, and export a batch to files in a format."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from annotate.exchange.base import Bad, Export, Format, ReadOptions
+from annotate.exchange.base import Bad, Export, Format, Inputs, ReadOptions
 from annotate.exchange.files import Out
-from annotate.exchange.intake import store_responses
+from annotate.exchange.gate import import_rows
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.result import ImportOptions, ImportResult
+from annotate.exchange.result import ImportOptions, ImportResult, RowOutcome
 from annotate.exchange.units import ExchangeUnits, absent, inputs_of_any_task, inputs_of_task
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
@@ -39,11 +38,11 @@ def import_file(
     `bad` is called with the error for each unusable row. It either raises the error or records the row.
 
     Raises BadInput, which names the file, line and field. Raises UsageError and StudyError under the same
-    conditions as `store_responses`.
+    conditions as `import_rows`.
     """
     info = batch_info(store, batch) if batch else None
     with ExitStack() as stack:
-        inputs: Callable[[str], Mapping[str, Any] | None]
+        inputs: Inputs
         if info:
             inputs = stack.enter_context(ExchangeUnits(store, info).reader())
         elif task:
@@ -58,10 +57,18 @@ def import_file(
             unread.append(error)
 
         reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options)
-        done = store_responses(
-            store, form.read_responses(path, reading), how, bad, batch=batch, task=task, unread=unread
+        done = import_rows(
+            store,
+            form.read_responses(path, reading),
+            how,
+            bad,
+            inputs=inputs,
+            batch=batch,
+            task=task,
+            unread=unread,
         )
-        done.remarks = reading.remarks
+        for reason, rows in reading.remarks.items():
+            done.count(RowOutcome.LEFT_OUT, reason, rows)
         return done
 
 
@@ -130,7 +137,8 @@ def export_batch(
     if labels and next(answered(), None) is None:
         raise BadInput(f"batch '{batch}' has no answers yet")
     with Out(path, form.writes or "file") as out:
-        form.write(replace(export, responses=answered), out, options)
+        # An export of units is for annotators: no format may see the labels, not even a plugin's.
+        form.write(replace(export, responses=answered) if labels else export, out, options)
     if not labels:
         # Whoever labels the file sees its units, so it counts as an exposure like a push to a server.
         with store.transaction() as conn:

@@ -21,7 +21,7 @@ from annotate.drawing.seats import add_places, log, open_batch
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
 from annotate.sitting.standing import append, events_at, make_session, write_state
-from annotate.store import ADJUDICATED, ensure_human
+from annotate.store import ADJUDICATED, ensure_adjudicated, ensure_human
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import dumps
@@ -114,7 +114,7 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[st
     """Assign units for adjudication, except units that are already assigned. Return the units that were already
     assigned.
     """
-    conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
+    ensure_adjudicated(conn)
     query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
     new = _order_units(conn, units - queued, info.plan.seed)

@@ -52,6 +52,7 @@ def verify(store: Store) -> list[Finding]:
             return [
                 *_logs(store),
                 *_imports(conn),
+                *_rulings(conn),
                 *_orphans(conn),
                 *_labels(conn),
                 *_judges(store),
@@ -124,6 +125,35 @@ def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
     for key in sorted(logged.keys() - there, key=str):
         if logged[key]:
             yield Finding("import", _place(key), " or ".join(logged[key].values()), "nothing")
+
+
+def _rulings(conn: sqlite3.Connection) -> Iterator[Finding]:
+    """Check the decisions between contradicting labels against their log, which is numbered without gaps."""
+    numbers = {n for (n,) in conn.execute("SELECT seq FROM label_rulings")}
+    last = (
+        conn.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'label_rulings'").fetchone()[0] or 0
+    )
+    for n in sorted(set(range(1, max(last, *numbers, 0) + 1)) - numbers):
+        yield Finding("ruling", f"ruling {n}", "a ruling", "nothing")
+    expected: dict[tuple[Json, ...], set[tuple[str, str]]] = defaultdict(set)
+    query = (
+        "SELECT annotator_id, field, unit_id, repeat, json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), "
+        "json_extract(j.value, '$[2]'), kept, at FROM label_rulings AS r, json_each(r.rejected) AS j"
+    )
+    for *key, kept, at in conn.execute(query):
+        expected[tuple(key)].add((kept, at))
+    query = (
+        "SELECT annotator_id, field, unit_id, repeat, source, value, given, kept, at FROM label_resolutions"
+    )
+    stored = {tuple(key): (kept, at) for *key, kept, at in conn.execute(query)}
+    for key in sorted(expected.keys() | stored.keys(), key=str):
+        if stored.get(key) not in expected[key]:
+            person, field, unit, repeat, source, value, given = key
+            where = f"'{value}' from '{source}' (given {given}), {person}, unit '{unit}', field '{field}', repeat {repeat}"
+            rejected = [f"rejected for '{kept}' ({at})" for kept, at in sorted(expected[key])]
+            decision = stored.get(key)
+            other = f"rejected for '{decision[0]}' ({decision[1]})" if decision else "nothing"
+            yield Finding("ruling", where, " or ".join(rejected) or "nothing", other)
 
 
 def _place(key: tuple[Json, ...]) -> str:

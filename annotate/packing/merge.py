@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from annotate.exchange import quarantine
+from annotate.exchange.gate import DECIDED
 from annotate.exchange.proof import text_sha
+from annotate.exchange.result import ImportResult, RowOutcome
 from annotate.exchange.units import ExchangeUnits
 from annotate.packing.checks import LogRow, check_rows, check_time, rows_of
 from annotate.packing.conflicts import conflict, give_back
@@ -48,6 +50,8 @@ class MergedLabels:
     judge's label in this study.
     """
     conflicts: list[str] = field(default_factory=list)
+    counts: ImportResult = field(default_factory=ImportResult)
+    """The five counts of an import. A row is a unit that has events in the pack."""
 
 
 def merge(store: Store, path: Path) -> MergedLabels:
@@ -76,6 +80,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
         done = MergedLabels(batch, person)
         if {row.event.event_id for row in packed_rows} <= {row.event.event_id for row in study_rows}:
             # Nothing is new, so it does not matter whether the person's units were handed over or the batch closed.
+            done.counts.count(RowOutcome.ALREADY_THERE, rows=len({row.position for row in packed_rows}))
             done.units = _count_done(store, batch, person)
             return done
         # The desk locks the queue: the person cannot label here while the pack is merged.
@@ -175,6 +180,7 @@ def _quarantine(
         mine = [r.event for r in study_rows if r.position == position]
         new = {e.event_id for e in events} - {e.event_id for e in mine}
         if not new:
+            done.counts.count(RowOutcome.ALREADY_THERE)
             continue
         code, problem = "conflict", conflict(position, events, mine)
         dates = [check_time(r, packed_at) for r in packed_rows if r.event.event_id in new]
@@ -185,10 +191,13 @@ def _quarantine(
         status, earlier = _earlier_record(conn, batch, person, position, new)
         problem = problem or earlier
         if problem is None:
+            done.counts.count(RowOutcome.STORED)
             continue
         refused.append(position)
         if status in SETTLED:
+            done.counts.count(*DECIDED[status])
             continue
+        done.counts.count(RowOutcome.QUARANTINED, code)
         done.conflicts.append(problem)
         if status is not None:
             continue

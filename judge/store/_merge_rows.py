@@ -28,7 +28,7 @@ BY_CONTENT = ("imports", "prompts")
 """Tables whose key is a hash of the row's content, so rows with the same key are equal."""
 OWN = {
     *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "label_sources",
-    "imported_labels", "label_resolutions", "run_counts", "splits",
+    "imported_labels", "label_resolutions", "label_rulings", "run_counts", "splits",
     "split_questions", "split_looks",
 }  # fmt: skip
 """Tables with their own merge rules. `add_others` merges all other tables."""
@@ -188,6 +188,13 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 yield f"{annotator}'s label for '{name}' of '{unit}' is {_shorten(value)} in one study and {_shorten(other)} in another"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
+    # The rulings are numbered anew, because both studies begin at 1. Copies of one study share their first rulings.
+    rulings = "annotator_id, field, unit_id, repeat, how, value, kept, rejected, at"
+    conn.execute(
+        f"INSERT INTO main.label_rulings ({rulings}) SELECT {rulings} FROM src.label_rulings AS s "
+        "WHERE NOT EXISTS (SELECT 1 FROM main.label_rulings AS m WHERE m.annotator_id = s.annotator_id AND m.field = s.field "
+        "AND m.unit_id = s.unit_id AND m.repeat = s.repeat AND m.rejected = s.rejected AND m.at = s.at) ORDER BY seq"
+    )
     # If one of the studies has later recorded how the labels of an import were made, the merged study uses
     # this information.
     conn.execute(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from judge.errors import UsageError
-from judge.store.study import get_time
+from judge.store.study import dumps, get_time
 from judge.types import Json
 
 Keep = Literal["earliest", "latest"]
@@ -109,14 +109,14 @@ def clear(
 
 
 def read_labels(
-    conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int
+    conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int, *, revised: bool = False
 ) -> list[SourceLabel]:
     """Return a person's labels for a field of a unit, one per source, earliest first.
 
-    Revised labels are omitted, and so are labels that a lead has rejected.
+    Labels that a lead has rejected are omitted. The labels are either the first or the `revised` labels.
     """
-    query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
-    rows = conn.execute(query, [annotator, field, unit, repeat])
+    query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND revised = ?"
+    rows = conn.execute(query, [annotator, field, unit, repeat, revised])
     # The source breaks ties, so that `earliest` does not depend on the order of rows.
     return sorted((SourceLabel(*row) for row in rows), key=lambda label: (label.at, label.source))
 
@@ -154,12 +154,33 @@ def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> 
     ]
 
 
+def is_rejected(
+    conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int, value: str, at: str | None
+) -> bool:
+    """Return whether a lead has rejected this label, and the label was not given after that decision.
+
+    A label without a time counts as given before the decision, as when a file is imported again.
+    """
+    query = (
+        "SELECT value <> :value FROM label_rulings AS r WHERE annotator_id = :annotator AND field = :field AND unit_id = :unit "
+        "AND repeat = :repeat AND how = 'lead' AND (:at IS NULL OR :at <= at) AND (value = :value OR EXISTS "
+        "(SELECT 1 FROM json_each(r.rejected) AS j WHERE json_extract(j.value, '$[1]') = :value)) ORDER BY seq DESC LIMIT 1"
+    )
+    names = {"annotator": annotator, "field": field, "unit": unit, "repeat": repeat, "value": value, "at": at}
+    row = conn.execute(query, names).fetchone()
+    return row is not None and bool(row[0])
+
+
 def resolve(
-    conn: sqlite3.Connection, conflicts_to_resolve: Iterable[Conflict], keep: Callable[[Conflict], str]
+    conn: sqlite3.Connection,
+    conflicts_to_resolve: Iterable[Conflict],
+    keep: Callable[[Conflict], str],
+    how: Literal["lead", "latest"] = "lead",
 ) -> int:
     """Resolve each conflict in favour of the value that `keep` returns. Return the number of conflicts.
 
-    The rejected labels remain in `label_sources`, and `label_resolutions` records why they are not used.
+    The rejected labels remain in `label_sources`, and `label_resolutions` records why they are not used. `how` is
+    "latest" if the import option --latest decided, and not a lead.
     """
     # Only the labels of these people are derived again, because a study may have millions of other labels.
     people = set()
@@ -171,6 +192,12 @@ def resolve(
         losing = [s for s in conflict.said if s.value != value]
         rows = [(*label, s.source, s.value, s.given, kept, at) for s in losing]
         conn.executemany(f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows)
+        rejected = dumps([[s.source, s.value, s.given] for s in losing])
+        conn.execute(
+            "INSERT INTO label_rulings (annotator_id, field, unit_id, repeat, how, value, kept, rejected, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [*label, how, value, kept, rejected, at],
+        )
         people.add(conflict.annotator)
         n += 1
     follow(conn, sorted(people))

@@ -316,7 +316,7 @@ def test_without_a_batch_a_text_or_hash_is_compared_all_the_same(
     file = write_lines(tmp_path / "x.jsonl", [good, bad, edited])
     args = ("import", file, "--from", "jsonl", *task, "--new-people", "--blind", "-d", path)
     told = annotate(*args, code=1).stderr
-    assert "2 records are quarantined" in told
+    assert "2 quarantined" in told
     assert {row[0] for row in all_labels(path)} == {unit}
     assert rows_of(path, "SELECT unit, code FROM quarantine ORDER BY 1") == sorted(
         [(other, "text"), (third, "text")]
@@ -340,7 +340,7 @@ def test_without_a_task_the_texts_of_any_task_are_proof(tmp_path: Path, task: st
         conn.execute("UPDATE answers SET text = text || ' Not.'")
     write_lines(file, [{**row, "field": "z"} for row in rows])
     told = annotate("import", file, "--from", "jsonl", "--blind", "-d", study, code=1)
-    assert "3 records are quarantined" in told.stderr
+    assert "3 quarantined" in told.stderr
 
 
 @pytest.mark.parametrize("context", [[{"title": 5, "text": ["x"]}], [{"text": "x"}, "y"], ["x"], {"A": 1}])
@@ -351,7 +351,7 @@ def test_malformed_passages_in_a_record_are_another_text(tmp_path: Path, context
     [unit] = units(study)
     row = own(unit, annotator="bob", field="x", inputs={"context": context})
     args = ("import", write_lines(tmp_path / "x.jsonl", [row]), "--from", "jsonl", "--blind", "-d", study)
-    assert "1 records are quarantined" in annotate(*args, code=1).stderr
+    assert "1 quarantined" in annotate(*args, code=1).stderr
 
 
 def test_an_exported_file_is_an_exposure(path: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from annotate.batch_plan import Policy
 from annotate.drawing.extend import extend_batch
-from annotate.exchange.intake import accept, store_responses
+from annotate.exchange.gate import accept, import_rows
 from annotate.exchange.quarantine import listing
 from annotate.exchange.responses import Response
 from annotate.exchange.result import ImportOptions
@@ -431,7 +431,7 @@ def test_an_import_leaves_the_place_of_what_was_handed_over(tmp_path: Path, same
         hand_over(store, "pilot", "alice", ["dave"])
         how = ImportOptions("csv", blind="blind", new_people=True)
         said = [Response(unit, "alice", answers={"stance": "support"})]
-        done = store_responses(store, said, how, stop, batch="pilot")
+        done = import_rows(store, said, how, stop, batch="pilot")
     assert done.joined == {"alice": 1} and queue(path, "alice") == [unit]
     with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
         for position in (1, 2):

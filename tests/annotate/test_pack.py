@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.exchange.intake import accept
+from annotate.exchange.gate import accept
 from annotate.exchange.quarantine import drop, listing
 from annotate.leading.lead import close_batch
 from annotate.packing.conflicts import settle_conflict

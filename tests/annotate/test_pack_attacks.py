@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.exchange.intake import accept
+from annotate.exchange.gate import accept
 from annotate.leading.progress import show_batch
 from annotate.packing.conflicts import settle_conflict
 from annotate.packing.merge import merge

@@ -45,11 +45,20 @@ def test_an_annotation_given_away_and_back(pilot: Pilot) -> None:
     made = client.annotations.create(id=task.id, result=whole)
     people = {u.email.split("@")[0]: u.id for u in client.users.list()}
     pilot.pull()
-    for who, other in (("bob", "alice"), ("alice", "bob"), ("bob", "alice"), ("alice", "bob")):
-        client.annotations.update(id=made.id, completed_by=people[who], result=whole)
+    for _ in range(2):
+        # alice says that the label is bob's, so it is not his until a lead accepts it.
+        client.annotations.update(id=made.id, completed_by=people["bob"], result=whole)
+        came = pilot.pull(code=1)
+        assert (came["new"], came["retracted"], came["rows"]["reasons"]) == (
+            {},
+            1,
+            {"quarantined": {"editor": 1}},
+        )
+        assert pilot.stored() == pilot.stored("bob") == {} and len(pilot.held()) == 1
+        client.annotations.update(id=made.id, completed_by=people["alice"], result=whole)
         came = pilot.pull()
-        assert (came["new"], came["retracted"]) == ({who: 1}, 1)
-        assert pilot.stored(who) == {unit: "support"} and pilot.stored(other) == {}, came
+        assert (came["new"], came["retracted"]) == ({"alice": 1}, 0)
+        assert pilot.stored() == {unit: "support"} and pilot.stored("bob") == {}
     assert pilot.pull()["new"] == {}
 
 
@@ -66,7 +75,15 @@ def test_two_swap_their_annotations(pilot: Pilot) -> None:
     assert (pilot.stored(), pilot.stored("bob")) == ({unit: "support"}, {unit: "refute"})
     client.annotations.update(id=made["alice"].id, completed_by=people["bob"], result=said["alice"])
     client.annotations.update(id=made["bob"].id, completed_by=people["alice"], result=said["bob"])
+    # alice made both changes: her own label is hers, and bob's waits for a lead.
+    pilot.pull(code=1)
+    assert (pilot.stored(), pilot.stored("bob")) == ({unit: "refute"}, {})
+    [record] = pilot.held()
+    assert record["code"] == "editor" and "bob gave this label, but alice edited it last" in record["reason"]
+    pilot.accept(record)
     pilot.pull()
     assert (pilot.stored(), pilot.stored("bob")) == ({unit: "refute"}, {unit: "support"})
-    pilot.pull()
-    assert (pilot.stored(), pilot.stored("bob")) == ({unit: "refute"}, {unit: "support"})
+    layers = rows_of(
+        pilot.path, "SELECT annotator_id, layer FROM labels WHERE annotator_id IN ('alice', 'bob') ORDER BY 1"
+    )
+    assert layers == [("alice", "first"), ("bob", "assisted")]

@@ -40,6 +40,8 @@ class Oracle:
     """(key, source, value, tick) that a lead decided against."""
     corrected: dict[str, int] = field(default_factory=dict)
     """Unit -> the tick at which its text was corrected: what was said until then is about another text."""
+    rulings: list[tuple[Key, str, set[str], int]] = field(default_factory=list)
+    """A lead's decisions: (key, the label that counts, the labels that do not, tick)."""
     tick: int = 0
 
     def is_old(self, unit: str, tick: int) -> bool:
@@ -137,6 +139,22 @@ class Oracle:
         """Every label whose sources differ."""
         return {k for k, s in self.counted().items() if len({value for value, _ in s.values()}) > 1}
 
+    def is_rejected(self, key: Key, value: str, tick: int | None = None) -> bool:
+        """Whether the latest decision on this label was against it; a label after the decision is a new one."""
+        for decided, kept, rejected, at in reversed(self.rulings):
+            if decided == key and value in {kept, *rejected} and (tick is None or tick <= at):
+                return value in rejected
+        return False
+
+    def revised(self, batch: str, person: str, unit: tuple[str, int]) -> str | None:
+        """The label after the judge was shown."""
+        given = [
+            e.value
+            for e in self.at(batch, person, unit)
+            if e.what == "revise" and not self.is_old(unit[0], e.tick)
+        ]
+        return given[-1] if given else None
+
     def resolve(self, keep: str, only: str | None = None) -> int:
         """Decide all conflicts (of one unit), each by its earliest or latest label; those that follow from one go with it."""
         counted, conflicts = self.counted(), self.conflicts()
@@ -151,4 +169,5 @@ class Oracle:
             ordered = sorted(counted[key].items(), key=lambda item: (item[1][1], item[0]))
             value = ordered[0 if keep == "earliest" else -1][1][0]
             self.resolved |= {(key, s, v, tick) for s, (v, tick) in ordered if v != value}
+            self.rulings.append((key, value, {v for v, _ in counted[key].values()} - {value}, self.now()))
         return len(conflicts)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -490,17 +492,21 @@ def adjudicate(world: World, rng: Random) -> bool:
 # --- sheets, Label Studio, packs
 
 
-def _entries(world: World, batch: Batch, rows: list[Row], latest: bool) -> list[tuple[str, Entry]] | None:
-    """What an import into a batch adds, in order; None where it is refused as a whole."""
+def _entries(
+    world: World, batch: Batch, rows: list[Row], latest: bool, tick: int | None = None
+) -> list[tuple[str, Entry]] | None:
+    """What an import into a batch adds, in order; None where it is refused as a whole. `tick` is the rows' own time."""
     oracle = world.oracle
     new: list[tuple[str, Entry]] = []
     answers: dict[tuple[str, str], str | None] = {}
+    if batch.closed:
+        return None
     for person, unit, label in rows:
-        if batch.closed or (batch.name, person) in oracle.stopped:
+        if (batch.name, person) in oracle.stopped:
             return None
         standing = oracle.current(batch.name, person, (unit, 0))
         there = answers.get((person, unit), standing[0] if standing else None)
-        if there == label:
+        if there == label or oracle.is_rejected((person, batch.field, unit, 0), label, tick):
             continue
         if (there is not None and not latest) or oracle.locked(batch.name, person, (unit, 0)):
             return None
@@ -531,16 +537,34 @@ def _take_in(
     way: str,
     command: Callable[..., Any],
     rng: Random,
-) -> None:
-    expected = _entries(world, batch, rows, latest)
+    timed: bool = False,
+    doubtful: int = 0,
+) -> bool:
+    """Import rows, of which the file has `doubtful` more that wait for a lead. Returns whether it was not refused."""
+    tick = world.oracle.now()
+    if way == "sheet":
+        # A row without a time cannot be told from an equal row that a lead has to decide on, or has decided on.
+        equal = {(p, u, v): status for p, u, v, status in world.records_of(batch.name)}
+        doubtful += len({row for row in rows if equal.get(row) == "open"})
+        rows = [row for row in rows if row not in equal]
+    expected = _entries(world, batch, rows, latest, tick if timed else None)
     if rng.random() < 0.15:
         world.killed(rng, lambda: command(code=(0, 1)))
-    command(code=1 if expected is None else 0)
-    tick = world.oracle.now()
+    known = {record[0] for record in world.held()}
+    done = world.imported(command(code=1 if expected is None or doubtful else 0))
+    if bool(done) == (expected is None):
+        raise Wrong(f"{world.log[-1]}: {done}, expected {expected}")
+    if done and done["held"] != doubtful:
+        raise Wrong(f"{done['held']} rows wait for a lead, not {doubtful}")
+    # A killed import may have been complete, so records may be older than this command.
+    world.records |= {record[0]: tick for record in world.held() if record[0] not in world.records}
+    if not done and known != {record[0] for record in world.held()} and not doubtful:
+        raise Wrong("an import that was refused left records in quarantine")
     for person, entry in expected or []:
         entry.tick = tick
         world.oracle.logs[batch.name, person].append(entry)
         world.came(way, person, entry.unit[0])
+    return expected is not None
 
 
 @step(18)
@@ -562,7 +586,7 @@ def sheet(world: World, rng: Random) -> bool:
                 [unit, person, "" if notes else batch.field, "" if notes else label, "odd" if notes else ""]
             )
     newer = ["--latest"] if latest else []
-    words = ["import", file, "--from", "csv", "--batch", batch.name, "--blind", *newer]
+    words = ["import", file, "--from", "csv", "--batch", batch.name, "--blind", "--json", *newer]
     if notes:
         world.annotate(*words, code=(0, 1))
         for person, unit in dict.fromkeys((p, u) for p, u, _ in rows):
@@ -610,6 +634,8 @@ def studio(world: World, rng: Random) -> bool:
         return False
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     found: dict[str, dict[str, Any]] = {}
+    # Some of the annotations were edited by somebody else.
+    edited = {n for n in range(len(rows)) if rng.random() < 0.2}
     for n, (person, unit, label) in enumerate(rows):
         result = {
             "from_name": batch.field,
@@ -618,7 +644,8 @@ def studio(world: World, rng: Random) -> bool:
             "value": {"choices": [label]},
         }
         made = {"id": n, "completed_by": {"id": 1, "email": f"{person}@example.org"}, "was_cancelled": False,
-                "created_at": at, "updated_at": at, "lead_time": 2.0, "result": [result]}  # fmt: skip
+                "created_at": at, "updated_at": at, "lead_time": 2.0, "result": [result],
+                "updated_by": 7 if n in edited else 1}  # fmt: skip
         record = found.setdefault(
             unit, {"id": n, "data": tasks[unit]["data"], "annotations": [], "predictions": []}
         )
@@ -626,8 +653,122 @@ def studio(world: World, rng: Random) -> bool:
     file = world.folder / f"studio{world.number()}.json"
     file.write_text(json.dumps(list(found.values())))
     newer = ["--latest"] if latest else []
-    words = ["import", file, "--from", "label-studio", "--batch", batch.name, *newer]
-    _take_in(world, batch, rows, latest, "studio", lambda code: world.annotate(*words, code=code), rng)
+    words = ["import", file, "--from", "label-studio", "--batch", batch.name, "--json", *newer]
+    own = [row for n, row in enumerate(rows) if n not in edited]
+    stored = _take_in(
+        world,
+        batch,
+        own,
+        latest,
+        "studio",
+        lambda code: world.annotate(*words, code=code),
+        rng,
+        True,
+        len(edited),
+    )
+    world.counts["(foreign edit)"] += len(edited) * stored
+    return True
+
+
+@step(14)
+def missorted_sheet(world: World, rng: Random) -> bool:
+    """A sheet in which the texts of some rows were moved apart from their ids: these rows wait for a lead."""
+    seat = open_seat(world, rng)
+    if seat is None:
+        return False
+    batch, person = seat
+    file, latest = world.folder / f"sorted{world.number()}.csv", rng.random() < 0.6
+    words: list[object] = ["export", batch.name, "--to", "csv", "--for", person, "-o", file]
+    if world.annotate(*words, code=(0, 1)).exit_code:
+        return False  # everything was said before the batch was drawn
+    with file.open(newline="") as source:
+        lines = list(csv.DictReader(source))
+    away = {unit for unit, _ in out(world, batch.name, person)}
+    filled = [line for line in lines if line["unit"] not in away and rng.random() < 0.7]
+    if not filled:
+        return False
+    moved = rng.sample(filled, rng.randrange(0, len(filled) + 1))
+    moved = moved if len(moved) > 1 else []
+    texts = [line["passage"] for line in moved]
+    for line, text in zip(moved, [*texts[1:], *texts[:1]], strict=True):
+        line["passage"] = text
+    for line in filled:
+        line[batch.field] = rng.choice(batch.labels)
+        # What a spreadsheet changes by itself is no other text.
+        line["claim"] = f"{line['claim']}  "
+    with file.open("w", newline="") as target:
+        writer = csv.DictWriter(target, list(lines[0]), lineterminator=rng.choice(["\n", "\r\n"]))
+        writer.writeheader()
+        writer.writerows(lines)
+    rows = [(person, line["unit"], line[batch.field]) for line in filled if line not in moved]
+    newer = ["--latest"] if latest else []
+    words = [
+        "import",
+        file,
+        "--from",
+        "csv",
+        "--batch",
+        batch.name,
+        "--as",
+        person,
+        "--blind",
+        "--json",
+        *newer,
+    ]
+    stored = _take_in(
+        world,
+        batch,
+        rows,
+        latest,
+        "sheet",
+        lambda code: world.annotate(*words, code=code),
+        rng,
+        False,
+        len(moved),
+    )
+    world.counts["(text of another unit)"] += len(moved) * stored
+    return True
+
+
+@step(16)
+def decide_records(world: World, rng: Random) -> bool:
+    """The lead accepts or drops records that wait: what is accepted after a foreign edit is not blind."""
+    oracle = world.oracle
+    records = world.held()
+    if not records:
+        return False
+    number, name, person, unit, code, label = rng.choice(records)
+    batch, tick = world.batches[name], world.records[number]
+    at = tick if code == "editor" else None
+    standing = oracle.current(name, person, (unit, 0))
+    # The record may be about the text before a correction.
+    refused = (
+        unit in oracle.corrected
+        or batch.closed
+        or (name, person) in oracle.stopped
+        or oracle.locked(name, person, (unit, 0))
+    )
+    # Whoever labels a unit in a pack contradicts what a lead accepts meanwhile.
+    refused = refused or (unit, 0) in out(world, name, person)
+    # The same label once more would only say that it is not blind, and evidence is not in the record.
+    same = standing is not None and standing[0] == label
+    marked = any(e.what == "span" for e in oracle.at(name, person, (unit, 0)))
+    if rng.random() < 0.3 or refused or same or marked:
+        world.annotate("quarantine", "drop", number)
+        world.counts["(drop)"] += 1
+        return True
+    later = [e.tick for e in oracle.logs[name, person] if e.unit == (unit, 0) and e.what == "label"]
+    older = at is not None and standing is not None and max(later, default=0) > at
+    world.annotate("quarantine", "accept", number, "--blind")
+    world.counts["(accept)"] += 1
+    if older or oracle.is_rejected((person, batch.field, unit, 0), label, at):
+        return True
+    oracle.logs[name, person].append(Entry((unit, 0), "label", label, oracle.now() if at is None else at))
+    world.came("studio" if code == "editor" else "sheet", person, unit)
+    query = "SELECT layer FROM label_sources WHERE annotator_id = ? AND unit_id = ? AND field = ? AND repeat = 0 AND source = ?"
+    layers = world.rows(query, person, unit, batch.field, f"batch:{name}")
+    if code == "editor" and layers != [("assisted",)]:
+        raise Wrong(f"record {number} of {person} on {unit} was accepted as {layers}")
     return True
 
 
@@ -695,12 +836,28 @@ def direct_import(world: World, rng: Random) -> bool:
     latest = rng.random() < 0.5
     file = _plain_sheet(world, asked, rows)
     how = "--assisted" if rng.random() < 0.2 else "--blind"
-    words = ["import", file, how, "--new-people", *(["--latest"] if latest else [])]
+    words = [how, "--new-people", *(["--latest"] if latest else [])]
+    world.files.append((asked, rows, file, words))
+    return _direct_import(world, rng, *world.files[-1])
+
+
+@step(12)
+def import_again(world: World, rng: Random) -> bool:
+    """A file that was imported without a batch comes once more, unchanged: what a lead rejected stays rejected."""
+    return bool(world.files) and _direct_import(world, rng, *rng.choice(world.files))
+
+
+def _direct_import(
+    world: World, rng: Random, asked: str, rows: list[Row], file: Path, how: list[str]
+) -> bool:
+    latest = "--latest" in how
     new = _direct(world, asked, rows, latest)
     if rng.random() < 0.15:
-        world.killed(rng, lambda: world.annotate(*words, code=(0, 1)))
-    world.annotate(*words, code=1 if new is None else 0)
-    _tell(world, asked, new or [], f"import:{file.name}", "import", latest)
+        world.killed(rng, lambda: world.annotate("import", file, *how, code=(0, 1)))
+    done = world.imported(world.annotate("import", file, *how, "--json", code=1 if new is None else 0))
+    if new is not None and done["rows"]["read"] != len(rows):
+        raise Wrong(f"{file.name} has {len(rows)} rows: {done['rows']}")
+    _tell(world, asked, new or [], f"import:{file.name}:{world.number()}", "import", latest)
     return True
 
 
@@ -722,6 +879,9 @@ def _direct(world: World, asked: str, rows: list[Row], latest: bool) -> list[Row
         imported = {value for source, (value, _) in known.items() if source.startswith("import:")}
         replaces = latest and bool(imported - {label})
         if label in imported and not replaces:
+            continue
+        if world.oracle.is_rejected((person, asked, unit, 0), label):
+            world.counts["(rejected label again)"] += 1
             continue
         if label not in {value for value, _ in known.values()} and _shut(world, asked, person, unit):
             return None
@@ -819,6 +979,60 @@ def export_and_import(world: World, rng: Random) -> bool:
     )
     if done.get("new"):
         raise Wrong(f"an export of {batch.name} came back with new labels: {done}")
+    return True
+
+
+@step(8)
+def export_elsewhere(world: World, rng: Random) -> bool:
+    """What a batch's people said goes into another study with the same items: each label is what it was."""
+    found = [b for b in world.batches.values() if not any(seat[0] == b.name for seat in world.oracle.stopped)]
+    if not found:
+        return False
+    batch, number = rng.choice(found), world.number()
+    file, twin = world.folder / f"elsewhere{number}.jsonl", world.folder / f"twin{number}.db"
+    if world.annotate("export", batch.name, "--to", "jsonl", "--labels", "-o", file, code=(0, 1)).exit_code:
+        return False  # nobody has answered anything yet
+    for items in sorted(world.folder.glob("items*.jsonl"), key=lambda path: int(path.stem[5:])):
+        rows = [json.loads(line) for line in items.read_text().splitlines()]
+        for row in rows:
+            for passage in row["passages"]:
+                passage.pop("votes", None)
+        bare = world.folder / f"bare{number}.jsonl"
+        bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        world.command("judge", "items", "import", "jsonl", bare, "--dataset", "d", db=twin)
+    task = world.folder / "prompts" / f"{batch.task}.v1.md"
+    meant: dict[tuple[Any, ...], str] = {}
+    for (name, person), log in world.oracle.logs.items():
+        for unit, repeat in dict.fromkeys(e.unit for e in log if name == batch.name):
+            answer = world.oracle.current(name, person, (unit, repeat))
+            revised = world.oracle.revised(name, person, (unit, repeat))
+            if answer is not None:
+                meant[person, unit, repeat, "first"] = answer[0]
+                meant |= {(person, unit, repeat, "revised"): revised} if revised is not None else {}
+    lines = len(file.read_text().splitlines())
+    for times in (1, 2):
+        words = ("import", file, "--from", "jsonl", "--task", task, "--new-people", "--json")
+        rows_of = world.imported(world.command("annotate", *words, db=twin))["rows"]
+        outcomes = {
+            name: n for name, n in rows_of.items() if n and name not in ("read", "reasons", "left_out")
+        }
+        if rows_of["read"] != lines or outcomes != (
+            {"stored" if times == 1 else "already_there": len(meant)} if meant else {}
+        ):
+            raise Wrong(f"import {times} of {file.name} with {lines} rows and {len(meant)} labels: {rows_of}")
+    with closing(sqlite3.connect(twin)) as conn:
+        query = (
+            "SELECT annotator_id, unit_id, repeat, iif(layer = 'revised', layer, 'first'), value FROM labels "
+            "JOIN annotators USING (annotator_id) WHERE kind IN ('human', 'adjudicated')"
+        )
+        stored = {tuple(row[:4]): row[4] for row in conn.execute(query)}
+    if stored != meant:
+        raise Wrong(
+            f"in another study, labels differ: {sorted(set(stored.items()) ^ set(meant.items()))[:6]}"
+        )
+    world.command("annotate", "verify", db=twin)
+    for ending in ("", "-wal", "-shm"):
+        twin.with_name(twin.name + ending).unlink(missing_ok=True)
     return True
 
 

@@ -91,6 +91,10 @@ class World:
         self.packs: list[Pack] = []
         self.ways: dict[tuple[str, str], set[str]] = {}
         self.items = 0
+        self.files: list[tuple[str, list[tuple[str, str, str]], Path, list[str]]] = []
+        """Files that were imported without a batch: (field, rows, file, options)."""
+        self.records: dict[int, int] = {}
+        """The tick of each record in quarantine."""
         self.serial = 0
         self.log: list[str] = []
         self._reader: tuple[Path, sqlite3.Connection] | None = None
@@ -248,6 +252,33 @@ class World:
             raise Wrong(f"{values[0]:.3f} is not printed:\n{printed}")
         if values and not any(abs(v - values[0]) < 1e-9 for v in frame["value"].dropna()):
             raise Wrong(f"Python gives {list(frame['value'])}, JSON {values}")
+
+    def imported(self, done: Any) -> dict[str, Any]:
+        """The document of an import, whose five counts add up to the rows that were read; {} if it was refused."""
+        if not done.stdout:
+            return {}
+        document: dict[str, Any] = json.loads(done.stdout)
+        rows = dict(document["rows"])
+        read, _ = rows.pop("read"), rows.pop("reasons")
+        if sum(rows.values()) != read:
+            raise Wrong(f"the counts of an import do not add up to the rows: {document['rows']}")
+        return document
+
+    def held(self) -> list[tuple[int, str, str, str, str, str]]:
+        """The open records of the quarantine: (number, batch, annotator, unit, code, label)."""
+        query = (
+            "SELECT quarantine_id, batch, annotator, unit, code, (SELECT j.value FROM json_each(response, '$.answers') AS j) "
+            "FROM quarantine WHERE status = 'open' AND format IN ('csv', 'label-studio') ORDER BY 1"
+        )
+        return self.rows(query)
+
+    def records_of(self, batch: str) -> list[tuple[str, str, str, str]]:
+        """The records of sheets with a doubtful text: (annotator, unit, label, status)."""
+        query = (
+            "SELECT annotator, unit, (SELECT j.value FROM json_each(response, '$.answers') AS j), status FROM quarantine "
+            "WHERE batch = ? AND format = 'csv' AND code = 'text'"
+        )
+        return self.rows(query, batch)
 
     def copy(self, name: str) -> Path:
         """The study as it is now, in another file."""

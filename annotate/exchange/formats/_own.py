@@ -1,15 +1,17 @@
 """Read and write rows of labels in our own format, which is the same in JSON Lines, CSV and Parquet."""
 
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import Export, ReadOptions
-from annotate.exchange.proof import SHA_KEY, compare_hash, compare_inputs, text_sha
+from annotate.exchange.proof import SHA_KEY, TextOfRecord, text_sha
 from annotate.exchange.responses import Response, text_of
 from annotate.store import ADJUDICATED
 from judge.errors import BadInput
+from judge.labels.rows import table
 from judge.types import Where
 
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
@@ -52,34 +54,34 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
 
 
 def responses(
-    rows: Iterator[tuple[int, Mapping[str, Any]]],
-    path: Path,
-    reading: ReadOptions,
-    spans: Callable[[Any], Any],
+    rows: Iterable[tuple[int, Mapping[str, Any]]], path: Path, reading: ReadOptions
 ) -> Iterator[Response]:
-    """Yield the responses in rows of our own format. The function `spans` parses the evidence column.
+    """Yield the responses in rows of our own format.
 
     If a row has no `field`, each column that is named after a question contains the answer to that question.
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 
     def read_row(row: Mapping[str, Any], where: Where) -> Iterator[Response]:
-        # A revised label was given after the judge was shown, and a lead's decision is not a person's label, so
-        # neither may be imported as a first label.
-        if row.get("layer") != "revised" and row.get("annotator") != ADJUDICATED:
-            yield _response(row, where, reading, fields, spans)
+        yield _response(row, where, reading, fields)
 
     return reading.read_each(path, rows, read_row)
 
 
-def _response(
-    row: Mapping[str, Any], where: Where, reading: ReadOptions, fields: list[str], spans: Callable[[Any], Any]
-) -> Response:
+def read_table(path: Path, reading: ReadOptions) -> Iterator[Response]:
+    """Yield the responses in a table of our own format: a filled-in sheet, or one label per row."""
+    source = table(path, COLUMNS)
+    source.places(["unit"])
+    rows = ((line, dict(zip(source.columns, cells, strict=True))) for line, cells in source.rows)
+    yield from responses(rows, path, reading)
+
+
+def _response(row: Mapping[str, Any], where: Where, reading: ReadOptions, fields: list[str]) -> Response:
     def text(key: str) -> str:
         value = row.get(key)
         return "" if value is None else text_of(value, key)
 
-    name = text("field") or reading.field or ""
+    name = reading.field or text("field")
     if text("label"):
         if not name:
             raise BadInput("the question is missing; set one for all rows with --field", field="field")
@@ -89,29 +91,42 @@ def _response(
     blind = row.get("blind")
     if blind not in (None, "") and blind not in BLIND:
         raise BadInput("must be true or false", field="blind")
+    layer, who = text("layer"), text("annotator")
+    role = "adjudication" if who == ADJUDICATED else text("role") or "sample"
+    # Whoever is named for all rows did not make the lead's decisions.
+    if reading.as_person and role != "adjudication":
+        who = reading.as_person
     return Response(
         unit=text("unit"),
-        annotator=text("annotator") or reading.as_person or "",
-        answers=answers,
-        spans=spans(row.get("spans")),
-        skipped=row.get("layer") == "skipped",
+        annotator=who,
+        answers={} if layer == "revised" else answers,
+        revised=answers if layer == "revised" else {},
+        role=role,
+        spans=None if layer == "revised" else parse_spans(row.get("spans")),
+        skipped=layer == "skipped",
         flag=text("flag") or None,
         note=text("note") or None,
         seconds=_number(row.get("seconds"), "seconds"),
         at=text("at") or None,
-        blind=None if blind in (None, "") else BLIND[blind],
+        # The lead sees the labels of others, so the column `blind` says nothing about a decision.
+        blind=layer in ("", "first")
+        if role == "adjudication"
+        else None
+        if blind in (None, "")
+        else BLIND[blind],
         repeat=parse_whole(_number(row.get("repeat"), "repeat"), "repeat"),
         where=where,
         weight=parse_weight(row),
-        differs=_describe_difference(row, reading),
+        shown=_shown(row, reading),
     )
 
 
-def _describe_difference(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
-    inputs = reading.inputs(str(row.get("unit") or ""))
-    differences = [compare_inputs(row.get("inputs"), inputs), compare_hash(row.get(SHA_KEY), inputs)]
-    # A non-empty text sorts last, so this selects the reason if one of the two checks found a difference.
-    return max((f for f in differences if f is not None), default=None)
+def _shown(row: Mapping[str, Any], reading: ReadOptions) -> TextOfRecord:
+    # In rows of labels, the column `question` has the id of the question, and not its text.
+    columns = {name: value for name, value in row.items() if name not in COLUMNS or "label" not in row}
+    return TextOfRecord(
+        reading.inputs_in(row.get("inputs") or columns, row.get("unit")), sha=row.get(SHA_KEY)
+    )
 
 
 def _number(value: Any, name: str) -> float | None:
@@ -139,15 +154,22 @@ def parse_whole(value: float | None, name: str) -> int:
     return int(value or 0)
 
 
-def check_spans(value: Any) -> list[tuple[str, int, int]] | None:
+def parse_spans(value: Any) -> list[tuple[str, int, int]] | None:
     """Return the evidence in a row as [[input, start, end], ...], or None if the row has no evidence. Raises
     BadInput if the evidence is malformed.
+
+    The evidence is JSON text in a delimited table, lists in JSON, and objects in Parquet.
     """
+    if isinstance(value, str) and value:
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = [None]
     if value in (None, "", []):
         return None
     checked = []
     for span in value if isinstance(value, list) else [None]:
-        match span:
+        match list(span.values()) if isinstance(span, dict) else span:
             case [str(name), int(start), int(end)] if not isinstance(start, bool) and not isinstance(
                 end, bool
             ):

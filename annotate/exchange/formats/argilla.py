@@ -19,7 +19,7 @@ from typing import Any
 
 from annotate.exchange.base import ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.proof import compare_inputs
+from annotate.exchange.proof import TextOfRecord
 from annotate.exchange.responses import text_of
 from annotate.exchange.texts import EVIDENCE, find_marked_input, flatten, option_text, title
 from annotate.guidelines import markdown
@@ -215,7 +215,7 @@ def _responses(
             where=where,
             # The nested export of SDK 2.8 leaves the status out, so a draft or a discarded response looks submitted.
             doubt=None if status[user] else ("status", NO_STATUS),
-            differs=compare_inputs(_fields_of(row), reading.inputs(unit)),
+            shown=TextOfRecord(reading.inputs_in(_fields_of(row), unit)),
         )
 
 

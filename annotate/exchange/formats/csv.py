@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import Export, Out, ReadOptions
-from annotate.exchange.formats._own import COLUMNS, check_spans, label_rows, responses
+from annotate.exchange.formats._own import COLUMNS, label_rows, read_table
 from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
-from judge.errors import BadInput
-from judge.labels.rows import columns_of, read_rows
 
 NAME = "csv"
 HELP = "CSV: a sheet to fill in with one unit per row, or one label per row (--labels)"
@@ -54,8 +52,8 @@ def _cell(value: Any) -> str:
 
 
 def _harmless(text: str) -> str:
-    # A spreadsheet runs a cell that begins like a formula, and passages are untrusted. The texts are not read back, so
-    # the apostrophe changes no label.
+    # A spreadsheet runs a cell that begins like a formula, and passages are untrusted. The apostrophe is ignored when
+    # the texts are compared.
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -63,16 +61,4 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield labels from rows with the columns `field` and `label`, or from a filled-in sheet with a column
     for each question.
     """
-    known = [*COLUMNS, *([q.field for q in reading.task.spec.questions] if reading.task else [])]
-    columns = [c for c in columns_of(path) if c in known]
-    if "unit" not in columns:
-        raise BadInput("no column 'unit'", path=str(path), line=1)
-    rows = ((line, dict(zip(columns, cells, strict=True))) for line, cells in read_rows(path, columns))
-    yield from responses(rows, path, reading, _spans)
-
-
-def _spans(text: str) -> list[tuple[str, int, int]] | None:
-    try:
-        return check_spans(json.loads(text)) if text else None
-    except ValueError as e:
-        raise BadInput("must be a list of [input, start, end]", field="spans") from e
+    return read_table(path, reading)

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.proof import compare_text
+from annotate.exchange.proof import TextOfRecord
 from annotate.exchange.texts import EVIDENCE, compose, inward, outward
 from annotate.guidelines import markdown
 from judge.errors import BadInput
@@ -155,7 +155,7 @@ def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOpt
         note="\n".join(notes) or None,
         blind=row["adjudge_blind"] if isinstance(row.get("adjudge_blind"), bool) else None,
         where=where,
-        differs=compare_text(row.get("text"), reading.inputs(unit)),
+        shown=TextOfRecord(text=row.get("text")),
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from annotate.exchange.base import Export, Out, ReadOptions
 from annotate.exchange.files import json_records
-from annotate.exchange.formats._own import check_spans, label_rows, responses
+from annotate.exchange.formats._own import label_rows, responses
 from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
 
@@ -27,4 +27,4 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the labels in a file that `write` wrote, or in rows {"unit", "annotator", "FIELD": "label", ...}."""
-    return responses(json_records(path, reading.bad), path, reading, check_spans)
+    return responses(json_records(path, reading.bad), path, reading)

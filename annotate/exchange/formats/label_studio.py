@@ -10,7 +10,7 @@ from typing import Any
 
 from annotate.exchange.base import UNIT_KEY, Export, Out, ReadOptions
 from annotate.exchange.files import json_records
-from annotate.exchange.label_studio.annotations import Reader
+from annotate.exchange.label_studio.annotations import Reader, user_id
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.tasks import data_of
@@ -63,7 +63,8 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     def author(value: Any) -> str:
         return reading.as_person or _author(value, users)
 
-    reader = Reader(layout, _check(layout), reading.inputs, author)
+    reader = Reader(layout, _check(layout), reading.inputs, author, lambda user: _name_user(user, users))
+    _refuse_csv(path)
     # This takes a first pass, because a prediction in the last task makes all labels in the file assisted.
     blind = _blind(path)
 
@@ -76,10 +77,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
     def read_annotation(row: tuple[str, Mapping[str, Any], Any], where: Where) -> list[Response]:
         unit, data, annotation = row
-        response, problems = reader.response(annotation, unit, blind=blind, where=where, data=data)
-        for problem in problems:
-            reading.bad(BadInput(problem, path=where.path, line=where.line))
-        return [response]
+        return [reader.response(annotation, unit, blind=blind, where=where, data=data)]
 
     yield from reading.read_each(path, json_records(path, reading.bad), read_task)
 
@@ -135,6 +133,23 @@ def _users(text: str) -> dict[str, str]:
             raise UsageError(f"-O users={text}: write it as 2=alice,bob@example.org=bob")
         names[user.strip()] = name.strip()
     return names
+
+
+def _name_user(value: Any, users: Mapping[str, str]) -> str:
+    """Return the annotator for a user of Label Studio or, for a user without one, the id."""
+    try:
+        return _author(value, users)
+    except BadInput:
+        return f"user {user_id(value)}"
+
+
+def _refuse_csv(path: Path) -> None:
+    """Raise BadInput for Label Studio's export as CSV or TSV, which has no dates, users or spans of each annotation."""
+    if path.suffix.lower() in (".csv", ".tsv"):
+        raise BadInput(
+            "this is an export as CSV, which lacks who edited an annotation: in Label Studio, export the project as JSON",
+            path=str(path),
+        )
 
 
 def _author(value: Any, users: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import parse_whole
-from annotate.exchange.proof import compare_text
+from annotate.exchange.proof import TextOfRecord
 from annotate.exchange.responses import number_of, stamp
 from annotate.exchange.texts import EVIDENCE, compose, inward, option_text, outward
 from judge.errors import BadInput
@@ -129,7 +129,7 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         blind=_blind(row.get("adjudge_blind")),
         repeat=parse_whole(number_of(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
         where=where,
-        differs=compare_text(row.get("text"), reading.inputs(unit)),
+        shown=TextOfRecord(text=row.get("text")),
     )
 
 

@@ -2,19 +2,18 @@
 recognised by common names, or specified by options.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from annotate.exchange.base import ReadOptions
-from annotate.exchange.formats._own import COLUMNS, check_spans, parse_weight, responses
-from annotate.exchange.proof import SHA_KEY
+from annotate.exchange.formats._own import COLUMNS, parse_weight, read_table
+from annotate.exchange.proof import SHA_KEY, TextOfRecord
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
 from judge.labels.columns import NAMES, find_column
-from judge.labels.rows import columns_of, read_rows, table
+from judge.labels.rows import columns_of, read_rows
 from judge.labels.tables import WEIGHT
+from judge.prompts.inputs import INPUTS, LIST_INPUTS
 from judge.types import Where
 
 NAME = "table"
@@ -25,6 +24,10 @@ OPTIONS = {
     "annotator": "column with the annotator",
     "field": "column with the question",
 }
+# A column `question` often has the question's id, and a cell cannot be a list.
+NOT_TEXTS = {"question", "reference_answers", "options", "option_probabilities", *LIST_INPUTS}
+TEXTS = sorted({name for names in INPUTS.values() for name in names} - NOT_TEXTS)
+"""The columns whose texts are compared with the study's."""
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
@@ -32,7 +35,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     present = columns_of(path)
     # Labels that `annotate export --labels` wrote state whether they are blind, and on which text they were given.
     if not reading.options and set(COLUMNS) <= set(present):
-        yield from responses(_own_rows(path, reading), path, reading, _spans)
+        yield from read_table(path, reading)
         return
     columns = {key: reading.options.get(key) or _usual(key, present) for key in OPTIONS}
     if reading.as_person:
@@ -43,21 +46,20 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if path.suffix.lower() in (".csv", ".tsv") and label not in present and {"unit", SHA_KEY} <= set(present):
         reason = "this is a sheet that `annotate export` wrote: pass --from csv"
         raise BadInput(reason, path=str(path), line=1, field=label)
-    # Labels that an earlier `annotate export --labels` wrote contain their design weights. Two columns of this
-    # name cannot be told apart.
-    if (
-        list(table(path, list(columns.values())).columns).count(WEIGHT) == 1
-        and WEIGHT not in columns.values()
-    ):
-        columns[WEIGHT] = WEIGHT
+    # A table may also have the design weights and the texts of its units.
+    others = [n for n in (WEIGHT, SHA_KEY, *TEXTS) if n in present and n not in columns.values()]
+    columns |= dict(zip(others, others, strict=True))
     for line, cells in read_rows(path, list(columns.values())):
         row = dict(zip(columns, cells, strict=True))
         who, name = row.get("annotator") or reading.as_person, row.get("field") or reading.field
         if not row["label"]:
-            continue
-        if who and name:
-            where = Where(str(path), line)
-            yield Response(row["unit"], who, {name: row["label"]}, where=where, weight=parse_weight(row))
+            reading.remarks["rows without a label"] += 1
+        elif who and name:
+            shown = TextOfRecord(reading.inputs_in(row, row["unit"]), sha=row.get(SHA_KEY))
+            yield Response(
+                row["unit"], who, {name: row["label"]}, where=Where(str(path), line), weight=parse_weight(row),
+                shown=shown,
+            )  # fmt: skip
         else:
             reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
 
@@ -69,23 +71,3 @@ def _usual(role: str, present: Sequence[str]) -> str:
     the column.
     """
     return role if role in present or role not in NAMES else find_column(present, role) or role
-
-
-def _own_rows(path: Path, reading: ReadOptions) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    source = table(path, COLUMNS)
-    fixed = {"annotator": reading.as_person, "field": reading.field}
-    fixed = {column: value for column, value in fixed.items() if value}
-    for line, cells in source.rows:
-        yield line, dict(zip(source.columns, cells, strict=True)) | fixed
-
-
-def _spans(value: Any) -> list[tuple[str, int, int]] | None:
-    """Return the evidence of a row: JSON text in a delimited table, lists in JSON, and objects in Parquet."""
-    if isinstance(value, str) and value:
-        try:
-            value = json.loads(value)
-        except ValueError as e:
-            raise BadInput("must be a list of [input, start, end]", field="spans") from e
-    if isinstance(value, list):
-        value = [list(span.values()) if isinstance(span, dict) else span for span in value]
-    return check_spans(value)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from annotate.exchange.base import Inputs
 from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, ConfigLayout
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import input_text
-from annotate.exchange.proof import Unproven
+from annotate.exchange.proof import TextOfRecord, Unproven
 from annotate.exchange.responses import Response, number_of, stamp
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import people_of
@@ -164,8 +165,9 @@ def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, i
     return (first, first + len(inside)) if inside.split() == wanted else None
 
 
-Inputs = Callable[[str], Mapping[str, Any] | None]
-"""A function that returns the inputs of a unit, or None if the unit is not in the batch."""
+def user_id(value: Any) -> Any:
+    """Return the id of a user. An annotation names its users by id, or by an object with `id`, `email` and `username`."""
+    return value.get("id", value.get("email")) if isinstance(value, Mapping) else value
 
 
 @dataclass(slots=True)
@@ -179,6 +181,8 @@ class Reader:
     inputs: Inputs
     author: Callable[[Any], str]
     """Return the annotator for a value of `completed_by`. Raises BadInput if the value has no annotator."""
+    name_user: Callable[[Any], str]
+    """Return the name of any user of the server, who may be no annotator."""
 
     def response(
         self,
@@ -187,13 +191,10 @@ class Reader:
         *,
         blind: bool | None,
         where: Where,
-        data: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any],
         source: str = "",
-    ) -> tuple[Response, list[str]]:
-        """Return the response, and descriptions of the regions that are left out.
-
-        Raises BadInput, which names the field, if the annotation is unusable.
-        """
+    ) -> Response:
+        """Return the response. Raises BadInput, which names the field, if the annotation is unusable."""
         if not isinstance(annotation, Mapping):
             raise BadInput("must be an object", field="annotations")
         inputs = self.inputs(unit)
@@ -211,7 +212,7 @@ class Reader:
             who = self.author(annotation.get("completed_by"))
         except Unproven as e:
             who, doubt = e.who, (e.code, e.reason)
-        response = Response(
+        return Response(
             unit=unit,
             annotator=who,
             answers={} if skipped else marked.answers,
@@ -224,22 +225,21 @@ class Reader:
             # later.
             blind=False if _from_prediction(annotation) else blind,
             where=where,
-            differs=None if data is None else self._describe_difference(data, inputs),
+            # Anybody with access to the server can edit the data of a task, so an empty text is compared as well.
+            shown=TextOfRecord({name: data.get(name, "") for name in self.layout.inputs}),
+            edited_by=self._find_editor(annotation),
+            problems=marked.problems,
             doubt=doubt,
             source=source,
         )
-        return response, marked.problems
 
-    def _describe_difference(self, data: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-        """Describe the first input in a task's data that differs from the unit's input. Return "" if all inputs
-        are equal.
-        """
-        # Anybody with access to the server can edit the data of a task.
-        for name in self.layout.inputs:
-            text = data.get(name, "")
-            if not isinstance(text, str) or text != input_text(inputs.get(name)):
-                return f"its '{name}' differs from the unit's: the text was edited in Label Studio"
-        return ""
+    def _find_editor(self, annotation: Mapping[str, Any]) -> str | None:
+        """Return the name of the user who edited an annotation last, or None if this is the user who created it."""
+        # In the free edition of Label Studio, every user can edit every annotation, which keeps its author.
+        author, editor = annotation.get("completed_by"), annotation.get("updated_by")
+        if editor is None or user_id(editor) == user_id(author):
+            return None
+        return self.name_user(editor)
 
 
 def _from_prediction(annotation: Mapping[str, Any]) -> bool:
@@ -295,19 +295,22 @@ class Authors:
 
     def find_author(self, completed_by: Any) -> str:
         """Return the annotator. Raises Unproven for a user who is not an annotator of the batch."""
-        number = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
-        name = self._names.get(number)
+        name = self._names.get(user_id(completed_by))
         if name is None:
-            user = self._users.get(number) if isinstance(number, int) else None
-            who = (user.email or user.username or number) if user else number
+            who = self.name_user(completed_by)
             raise Unproven(
                 "person",
                 f"{who} is not one of the batch's annotators ({', '.join(self._people)}): "
                 f"map the user with --annotator {who}=NAME",
                 field="completed_by",
-                who=str(who),
+                who=who,
             )
         return name
+
+    def name_user(self, user: Any) -> str:
+        """Return the annotator for a user or, for any other user, the e-mail, user name or id."""
+        number = user_id(user)
+        return str(self._names.get(number) or self._users.get(number) or number)
 
 
 def _names(user: User) -> list[str]:

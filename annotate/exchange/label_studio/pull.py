@@ -2,7 +2,6 @@
 edits and skips.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,16 +9,16 @@ from itertools import islice
 from typing import Any
 
 from annotate.exchange.base import UNIT_KEY
-from annotate.exchange.intake import store_responses
+from annotate.exchange.gate import import_rows
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.annotations import Authors, Reader
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link, Survey
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import Project, Server
-from annotate.exchange.proof import Unproven
+from annotate.exchange.proof import PartOfRecord, Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.result import ImportOptions, Retracted
+from annotate.exchange.result import ImportOptions, ImportResult, Retracted
 from annotate.exchange.units import ExchangeUnits
 from annotate.sitting.desk import BatchInfo, batch_info
 from judge.commands import command
@@ -38,9 +37,7 @@ PAGE = 500
 
 @dataclass(slots=True)
 class Pulled:
-    """The result of a pull. `new` counts labels by annotator, and `replaced` counts the new labels that
-    replaced an earlier one.
-    """
+    """The result of a pull."""
 
     batch: str
     url: str
@@ -54,24 +51,13 @@ class Pulled:
     """Tasks that changed since the last pull."""
     annotations: int = 0
     """The annotations in the changed tasks."""
-    new: Counter[str] = field(default_factory=Counter)
-    replaced: int = 0
-    older: int = 0
-    """Answers that a later answer, in the study or on the server, had already replaced."""
-    skips: int = 0
-    spans: int = 0
-    notes: int = 0
-    joined: Counter[str] = field(default_factory=Counter)
-    """The number of units that each annotator labelled without an assignment. These units are now assigned."""
+    imported: ImportResult = field(default_factory=ImportResult)
+    """The result of passing the annotations through the gate."""
     incomplete: int = 0
     """Annotations that do not answer every question."""
     deleted_tasks: int = 0
     deleted_annotations: int = 0
     strange_tasks: int = 0
-    quarantined: int = 0
-    """Answers that were quarantined because they lack proof of their text or annotator."""
-    retracted: int = 0
-    """Labels that were undone because their annotation was deleted on the server."""
     problems: list[str] = field(default_factory=list)
     """Descriptions of everything that was left out, each with its task and annotation."""
 
@@ -111,7 +97,9 @@ def pull(
                 out.project = link.project
             out.assisted |= link.assisted
             seats = links.seats_of(store, batch, link.person)
-            reader = Reader(layout, Check(layout.xml), inputs, partial(_author, link, authors))
+            reader = Reader(
+                layout, Check(layout.xml), inputs, partial(_author, link, authors), authors.name_user
+            )
             page = _Page(store, info, link, reader, out, there, seats)
             changed = there.unread
             ids = None if len(changed) > AT_ONCE else sorted(changed)
@@ -190,7 +178,9 @@ class _Page:
 
         def bad(error: BadInput) -> None:
             self.out.problems.append(str(error))
-            left_out.add(error.path)
+            # The rest of the record was imported, so it need not be read again.
+            if not isinstance(error, PartOfRecord):
+                left_out.add(error.path)
 
         def unreadable(error: BadInput) -> None:
             bad(error)
@@ -202,19 +192,17 @@ class _Page:
                 raise ServerFault(f"{self.link.url}: task {task['id']} has no list of annotations")
         # An edited annotation is a later answer by the same person, not a contradiction.
         how = ImportOptions("label-studio", latest=True)
-        done = store_responses(
+        done = import_rows(
             self.store,
             self._responses(tasks, unreadable),
             how,
             bad,
+            inputs=self.reader.inputs,
             batch=self.info.batch,
             unread=unread,
             retracted=self._find_retracted(tasks),
         )
-        self.out.new += done.new
-        self.out.joined += done.joined
-        for name in ("replaced", "older", "skips", "spans", "notes", "quarantined", "retracted"):
-            setattr(self.out, name, getattr(self.out, name) + getattr(done, name))
+        self.out.imported.add(done)
         self.out.changed_tasks += len(tasks)
         failed = {
             task["id"] for task in tasks if any(_name(task, a) in left_out for a in task["annotations"])
@@ -242,14 +230,13 @@ class _Page:
                     bad(Unproven("unit", reason, path=where.path, field=UNIT_KEY))
                     continue
                 try:
-                    response, problems = self.reader.response(
+                    response = self.reader.response(
                         annotation, unit, blind=not self.link.assisted, where=where, data=task["data"],
                         source=self._source(annotation["id"]),
                     )  # fmt: skip
                 except BadInput as e:
                     bad(BadInput(f"{unit}: {e.reason}", path=where.path, field=e.field))
                     continue
-                self.out.problems += [f"{where.path}: {unit}: {problem}" for problem in problems]
                 self.out.incomplete += not response.skipped and len(response.answers) < len(
                     self.reader.layout.fields
                 )

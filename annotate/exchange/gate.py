@@ -1,7 +1,9 @@
-"""Check responses one by one, and store them in one transaction. Importing the same responses again changes nothing.
+"""The one gate for labels: every row that comes in, by whatever door, is checked here and gets one outcome.
 
-With a batch, the responses become events of its log (`log`), as if the person had labelled in the terminal.
-Without a batch, only labels are stored (`direct`), without times, notes, evidence or skips.
+A door (a file format, a server) only reads rows, as `Response`. The gate compares the text that the door shows with
+the study's, and checks the person, the editor, the labels and the lead's earlier decisions. With a batch, the rows
+become events of its log (`log`), as if the person had labelled in the terminal. Without a batch, only labels are
+stored (`direct`), without times, notes, evidence or skips.
 """
 
 import sqlite3
@@ -13,12 +15,13 @@ from typing import Any
 from ulid import ULID
 
 from annotate.exchange import quarantine
+from annotate.exchange.base import Bad, Inputs
 from annotate.exchange.checks import Checks
 from annotate.exchange.direct import DirectImport
 from annotate.exchange.log import BatchLog
-from annotate.exchange.proof import Unproven
+from annotate.exchange.proof import PartOfRecord, Unproven, find_difference
 from annotate.exchange.responses import Response
-from annotate.exchange.result import ImportOptions, ImportResult, Retracted, check_person
+from annotate.exchange.result import ImportOptions, ImportResult, Retracted, RowOutcome, check_person
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
@@ -27,26 +30,35 @@ from judge.files import file_sha, stop
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.study import dumps, get_time
-from judge.types import Json, Where, attributes
+from judge.types import Json, attributes
+
+DECIDED = {
+    "open": (RowOutcome.QUARANTINED, "in the quarantine already"),
+    "accepted": (RowOutcome.ALREADY_THERE, ""),
+    "dropped": (RowOutcome.LEFT_OUT, "a lead dropped the record from the quarantine"),
+}
+"""The outcome and the reason of a row whose record is in the quarantine, by the status of the record."""
 
 
-def store_responses(
+def import_rows(
     store: Store,
     responses: Iterable[Response],
     how: ImportOptions,
-    bad: Callable[[BadInput], None],
+    bad: Bad,
     *,
+    inputs: Inputs = lambda unit: None,
     batch: str | None = None,
     task: Task | None = None,
     unread: Sequence[BadInput] = (),
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
 ) -> ImportResult:
-    """Store responses in one transaction. If an error is raised, none of them is stored.
+    """Pass every row through the gate, in one transaction. If an error is raised, none of them is stored.
+    Importing the same rows again changes nothing.
 
-    `bad` is called with the error for each unusable response. If it raises the error, the import ends. If it
-    returns, the response is quarantined. Responses that have no status, or whose text differs from the unit's
-    text, are quarantined too, but `bad` is not called for them.
+    `bad` is called with the error for each unusable row. If it raises the error, the import ends. If it
+    returns, the row is quarantined. Rows that may belong to another text or person are quarantined too, but
+    `bad` is not called for them. `inputs` returns the texts of a unit.
 
     `unread` contains the errors for records that the reader could not parse. These records are quarantined
     too. The reader may append to `unread` while the responses are consumed.
@@ -65,7 +77,6 @@ def store_responses(
     # A pack contains the units of one person. Labels by other people would be lost when it is merged.
     if info and info.packed_for:
         raise UsageError(f"batch '{batch}' is a packed batch: import into the study from which it was packed")
-    checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
     import_id = str(ULID())
     with ExitStack() as locks, store.transaction() as conn:
         inside: BatchLog | DirectImport = (
@@ -73,45 +84,107 @@ def store_responses(
             if info
             else DirectImport(store, conn, task, how, done, f"import:{import_id}")
         )
-        people = AcceptedPeople(conn, info, how)
+        checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
+        gate = LabelGate(conn, info, how, done, checks, inside, inputs, bad, decided=decided)
         for withdrawn in retracted:
             done.retracted += inside.retract(withdrawn)
         for response in responses:
-            named = replace(response, annotator=how.people.get(response.annotator, response.annotator))
-            # This comes before all checks, because a lead's decision is final even if the file still contains
-            # the record.
-            status = None if decided else quarantine.status_of(conn, batch, how.format, named)
-            if status is not None:
-                done.unchanged += 1
-                done.quarantined += status == "open"
-                continue
-            try:
-                proved = checks.check(named)
-                _prove(named)
-                # This comes after the checks of the content, so that nobody is added because of a record that
-                # is rejected.
-                people.check(named.annotator)
-                inside.store(proved)
-            except BadInput as e:
-                error = _add_place(e, response)
-                # A record about another text, or without a status, is well-formed, so it does not stop the
-                # import even without --skip-bad. A lead decides on it.
-                if not (isinstance(error, Unproven) and error.code in ("text", "status")):
-                    bad(error)
-                quarantine.add(conn, batch, how.format, named, error)
-                done.quarantined += 1
-                continue
-            done.unproven += response.differs is None
-            quarantine.close_proved(conn, batch, how.format, named)
+            done.count(*gate.admit(response))
         for error in unread:
-            quarantine.add(conn, batch, how.format, None, error)
-            done.quarantined += 1
+            done.count(*gate.quarantine(None, error))
         inside.finish()
-        done.people = people.new
+        done.people = gate.people.new
         # A second import of the same file is not recorded.
         if done.changed:
             _remember(conn, import_id, how, batch, done, inside.sessions)
     return done
+
+
+class LabelGate:
+    """Decides on one row after the other. `done` collects the details of what was stored."""
+
+    def __init__(
+        self,
+        conn: sqlite3.Connection,
+        info: BatchInfo | None,
+        how: ImportOptions,
+        done: ImportResult,
+        checks: Checks,
+        inside: BatchLog | DirectImport,
+        inputs: Inputs,
+        bad: Bad,
+        *,
+        decided: bool,
+    ) -> None:
+        self._conn, self._how, self._done, self._decided = conn, how, done, decided
+        self._batch = info.batch if info else None
+        self._checks, self._inside, self._inputs, self._bad = checks, inside, inputs, bad
+        self._seen: set[str] = set()
+        """The quarantined records of this import."""
+        self.people = AcceptedPeople(conn, info, how)
+
+    def admit(self, response: Response) -> tuple[RowOutcome, str]:
+        """Check and store one row. Return its outcome and the reason, which is "" for a row that was stored.
+
+        If `bad` raises the error of an unusable row, it is raised from here.
+        """
+        conn, batch, form = self._conn, self._batch, self._how.format
+        named = replace(response, annotator=self._how.people.get(response.annotator, response.annotator))
+        # This comes before all checks, because a lead's decision is final even if the file still contains
+        # the record.
+        status = None if self._decided else quarantine.status_of(conn, batch, form, named)
+        if status is not None:
+            return self._once(quarantine.record_of(batch, form, named), *DECIDED[status])
+        # A line of a sheet that was not filled in says nothing. A server's record without an answer was emptied there.
+        if not (response.is_filled or response.source or response.doubt):
+            return RowOutcome.LEFT_OUT, "no answer"
+        for problem in response.problems:
+            self._bad(PartOfRecord(problem, path=response.where.path, line=response.where.line))
+        try:
+            checked = self._checks.check(named)
+            if not self._decided:
+                self._prove(checked)
+                if quarantine.was_edited(conn, checked):
+                    checked = replace(checked, blind=False, layers={})
+            # This comes after the checks of the content, so that nobody is added because of a record that
+            # is rejected.
+            self.people.check(checked)
+            outcome, reason = self._inside.store(checked)
+        except BadInput as e:
+            error = _add_place(e, response)
+            # A record about another text, or without a status, is well-formed, so it does not stop the
+            # import even without --skip-bad. A lead decides on it.
+            if not (isinstance(error, Unproven) and error.code in ("text", "status", "editor")):
+                self._bad(error)
+            return self.quarantine(named, error)
+        quarantine.close_proved(conn, batch, form, named)
+        return outcome, reason
+
+    def quarantine(self, response: Response | None, error: BadInput) -> tuple[RowOutcome, str]:
+        """Quarantine a row, and return its outcome and the kind of the error. The response is None if the row could
+        not be parsed.
+        """
+        record = quarantine.add(self._conn, self._batch, self._how.format, response, error)
+        return self._once(record, RowOutcome.QUARANTINED, quarantine.code_of(error))
+
+    def _once(self, record: str, outcome: RowOutcome, reason: str) -> tuple[RowOutcome, str]:
+        """Return the outcome. A second row with the same quarantined record is there already."""
+        if outcome is RowOutcome.QUARANTINED and record in self._seen:
+            return RowOutcome.ALREADY_THERE, ""
+        self._seen.add(record)
+        return outcome, reason
+
+    def _prove(self, response: Response) -> None:
+        """Raise Unproven if the row may refer to a different text, or if its label may be somebody else's."""
+        if response.doubt is not None:
+            raise Unproven(*response.doubt)
+        difference = find_difference(response.shown, self._inputs(response.unit))
+        if difference:
+            raise Unproven("text", difference, field="text")
+        if response.edited_by is not None:
+            reason = f"{response.annotator} gave this label, but {response.edited_by} edited it last"
+            raise Unproven("editor", reason, field="annotator")
+        self._done.unproven += difference is None
 
 
 def accept(
@@ -141,17 +214,11 @@ def accept(
                 raise UsageError(f"record {number} is a conflict between two packs")
             merged(store, record["response"])
         else:
-            response = quarantine.response_of(record["response"])
-            response = replace(
-                response, annotator=person or response.annotator, where=Where(f"quarantine {number}", 0), differs="",
-            )  # fmt: skip
+            response = quarantine.response_of(record["response"], number)
+            response = replace(response, annotator=person or response.annotator)
             # A lead has decided: the record replaces an earlier answer, and its annotator may be new.
             how = ImportOptions(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
-            outcome = store_responses(store, [response], how, stop, batch=record["batch"], decided=True)
-            done.new += outcome.new
-            done.blind += outcome.blind
-            done.replaced += outcome.replaced
-            done.unchanged += outcome.unchanged
+            done.add(import_rows(store, [response], how, stop, batch=record["batch"], decided=True))
         with store.transaction() as conn:
             quarantine.decide(conn, number, "accepted", note)
     return done
@@ -165,14 +232,6 @@ def _add_place(error: BadInput, response: Response) -> BadInput:
     if isinstance(error, Unproven):
         return Unproven(error.code, error.reason, **at)  # type: ignore[arg-type]
     return BadInput(error.reason, **at)  # type: ignore[arg-type]
-
-
-def _prove(response: Response) -> None:
-    """Raise Unproven if the record may refer to a different text, or if its annotator may not have submitted it."""
-    if response.doubt is not None:
-        raise Unproven(*response.doubt)
-    if response.differs:
-        raise Unproven("text", response.differs, field="text")
 
 
 class AcceptedPeople:
@@ -190,8 +249,12 @@ class AcceptedPeople:
         self._open = how.new_people or not self._known
         self.new: list[str] = []
 
-    def check(self, who: str) -> None:
+    def check(self, response: Response) -> None:
         """Raise Unproven for a person who was stopped, and for an unknown person unless new people are accepted."""
+        who = response.annotator
+        # A lead's decision has the reserved name `adjudicated`, which only our own formats can read.
+        if response.role == "adjudication":
+            return
         if self._batch and (reason := is_stopped(self._conn, self._batch, who)):
             raise Unproven("person", f"{who} was stopped in {self._where} ({reason})", field="annotator")
         if who in self._known or who in self.new:
@@ -223,7 +286,7 @@ def _remember(
     counts: dict[str, Json] = {"labels": sum(done.new.values())}
     counts |= attributes(done, "replaced", "skips", "spans", "notes", "flags", "unproven")
     counts["held"] = done.quarantined
-    counts |= {"blindness": dict(done.blind), "units": len(done.units)}
+    counts |= {"blindness": dict(done.blind), "units": len(done.units), "rows": done.rows_as_json()}
     # Labels of units that were drawn with unequal probabilities must be recognised even if they are imported
     # without their batch.
     counts |= {"unequal": sorted(name for name, weights in done.weights.items() if len(weights) > 1)}
