@@ -62,7 +62,6 @@ def _document(store: Store, subject: Subject) -> Document:
     sections = [
         summary.summary(subject, ruled),
         *rulings.power(ruled),
-        *rulings.limits(subject, ruled),
         people.describe_annotators(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),

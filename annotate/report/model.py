@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from judge.stats.bootstrap import IntervalSettings
-from judge.stats.decision import Point
 from judge.stats.outlook import Chance
 from judge.stats.verdict_rows import Condition, Decision, LabelRow
 from judge.types import Json, Measure
@@ -251,12 +250,12 @@ class Ruling:
     warnings: Sequence[str] = ()
     conditions: Sequence[Condition] = ()
     labels: Sequence[LabelRow] = ()
-    like: str = ""
     chances: Sequence[Chance] = ()
-    curve: Sequence[Point] = ()
     numbers: Table | None = None
     conflicts: int = 0
     """The number of labels in conflict. While any label is in conflict, the verdict is undecided."""
+    is_tested: bool = True
+    """Whether the units were drawn for this judge. If not, its numbers are only estimates."""
     no_labels: bool = False
     """Whether the judge has no label for any of the units that others labelled."""
     confidence: float = IntervalSettings().confidence

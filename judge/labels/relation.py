@@ -190,15 +190,6 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
     return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
 
 
-def count_labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
-    """Return how many of these units were labelled after the given time. Judges' labels do not count."""
-    query = (
-        "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
-        "WHERE a.kind <> 'judge' AND s.field = ? AND s.stored > ? AND s.unit_id IN (SELECT value FROM json_each(?))"
-    )
-    return int(conn.execute(query, [field, at, dumps(list(units))]).fetchone()[0])
-
-
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
     """Return the annotators who labelled each field (run ids for judges)."""
     by_field: dict[str, list[str]] = {}

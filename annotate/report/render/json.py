@@ -33,13 +33,11 @@ def as_json(document: Document) -> dict[str, Json]:
         "verdicts": [
             {
                 **attributes(r, "judge", "decision", "sentence", "rule", "because", "draw", "next_place"),
-                **attributes(r, "more_units", "more_questions", "ceiling_known"),
+                **attributes(r, "more_units", "more_questions", "ceiling_known", "is_tested"),
                 "conditions": [asdict(c) for c in r.conditions],
                 "labels": [asdict(row) for row in r.labels],
                 **group_by_state(r.labels),
-                "error_rates": r.like or None,
                 "power": [asdict(c) for c in r.chances],
-                "curve": [asdict(p) for p in r.curve],
                 "warnings": list(r.warnings),
                 "measures": [place[id(m)] for m in r.measures],
             }
