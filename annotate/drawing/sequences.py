@@ -203,13 +203,13 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
     # A stopped annotator cannot label any more, so a look does not wait for that person.
     waiting = [any(seat.is_open and not seat.stopped for seat in seats) for seats in of_unit]
     complete = next((i for i, waits in enumerate(waiting) if waits), len(units))
-    stopped = {seat.person: 0 for seats in of_unit for seat in seats if seat.stopped}
-    for person in stopped:
-        # The lead could compute the verdict with this person's labels up to the first unit that the person left open.
-        left = (i for i, seats in enumerate(of_unit) if any(s.person == person and s.is_open for s in seats))
-        seen = min(complete, next(left, len(units)))
+    stopped: dict[str, int] = {}
+    for person, at in sorted({(s.person, s.stopped_at) for seats in of_unit for s in seats if s.stopped_at}):
+        # Units that all their annotators had begun when the lead stopped this person: so far the lead could look.
+        begun = (all(s.was_begun(at) for s in seats) for seats in of_unit[:complete])
+        seen = next((i for i, was_begun in enumerate(begun) if not was_begun), complete)
         labelled = any(s.person == person and s.labelled for seats in of_unit[:seen] for s in seats)
-        stopped[person] = seen if labelled else 0
+        stopped[person] = max(stopped.get(person, 0), seen if labelled else 0)
     waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
     # The end of a frame is itself a look. Imports may have enlarged the frame, so the end lies beyond the drawn
@@ -244,16 +244,27 @@ def _words(batch: DrawnBatch) -> str:
 class DrawnSeat:
     """The assignment of one unit to one annotator.
 
-    `labelled` is true if the annotator labelled the unit, and `stopped` if a lead stopped the annotator.
-    `adopted` is true if the label was given before the draw.
+    `labelled` is true if the annotator labelled the unit, and `adopted` if the label was given before the
+    draw. `stopped_at` is the time at which a lead stopped the annotator, and `begun_at` the time of the first
+    action on the unit.
     """
 
     person: str
     unit: str
     is_open: bool
-    stopped: bool
     labelled: bool
     adopted: bool
+    stopped_at: str | None
+    begun_at: str | None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a lead stopped the annotator."""
+        return self.stopped_at is not None
+
+    def was_begun(self, at: str) -> bool:
+        """Return whether the annotator had worked on the unit by this time, and nothing is left to do."""
+        return not self.is_open and self.begun_at is not None and self.begun_at <= at
 
     @property
     def counts(self) -> bool:
@@ -263,13 +274,16 @@ class DrawnSeat:
 
 def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     """Return the assignments of a batch's sample."""
-    query = (
-        "SELECT annotator_id, unit_id, status = 'open', s.batch IS NOT NULL, status = 'done', EXISTS "
-        "(SELECT 1 FROM events AS e JOIN sessions AS n USING (session_id) WHERE (e.batch, e.annotator_id, e.position) = "
-        "(a.batch, a.annotator_id, a.position) AND n.version GLOB '* adopt') FROM assignments AS a "
-        "LEFT JOIN stopped AS s USING (batch, annotator_id) WHERE a.batch = ? AND a.role = 'sample'"
-    )
-    return [DrawnSeat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
+    query = """
+        SELECT a.annotator_id, a.unit_id, a.status = 'open', a.status = 'done',
+               coalesce(max(n.version GLOB '* adopt'), 0), s.at, min(e.at)
+        FROM assignments AS a LEFT JOIN stopped AS s USING (batch, annotator_id)
+        LEFT JOIN events AS e ON (e.batch, e.annotator_id, e.position) = (a.batch, a.annotator_id, a.position)
+        LEFT JOIN sessions AS n ON n.session_id = e.session_id
+        WHERE a.batch = ? AND a.role = 'sample' GROUP BY a.annotator_id, a.position ORDER BY a.annotator_id, a.position
+    """
+    rows = store.conn.execute(query, [batch])
+    return [DrawnSeat(p, u, *map(bool, flags), stopped, begun) for p, u, *flags, stopped, begun in rows]
 
 
 def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:

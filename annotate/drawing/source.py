@@ -13,7 +13,7 @@ import numpy as np
 from annotate.drawing.sequences import DrawnBatch, DrawnSequence, read_drawn_batches, seats_of, sequences
 from judge.commands import command
 from judge.labels.panel import Panel
-from judge.labels.relation import judges_of, read_units_with_labels
+from judge.labels.relation import judges_of, read_people, read_units_with_labels
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
 from judge.stats import MISSING, Ratings
@@ -166,9 +166,9 @@ class JudgeUnits:
             noun = "label is" if n == 1 else "labels are"
             held_up = f"{n:,} {noun} in conflict ({command('annotate conflicts list')})"
         if self._unequal:
-            words = "drawn with unequal probabilities"
-            refused = f"these units were not drawn with equal probability. For a verdict, draw a batch: {self._draw_command}"
-            return Draw(words, True, refused=refused)
+            how = " (column 'weight')" if self.source.is_table or not self.source.batches else ""
+            refused = f"these units were not drawn with equal probability{how}. For a verdict, draw a batch: {self._draw_command}"
+            return Draw(f"drawn with unequal probabilities{how}", True, refused=refused)
         # Whoever leaves people out would choose those who agree with the judge.
         absent = sorted(self._labelled_by - set(people)) if people else []
         if sequence is None:
@@ -191,11 +191,7 @@ class JudgeUnits:
             return {person for person, units in self._given.items() if units}
         if self.source.is_table:
             return set()
-        query = (
-            "SELECT DISTINCT l.annotator_id FROM labels AS l JOIN annotators AS a USING (annotator_id) "
-            "WHERE a.kind = 'human' AND l.field = ? AND l.layer = 'first'"
-        )
-        return {person for (person,) in self.source.store.conn.execute(query, [self.source.panel.field])}
+        return read_people(self.source.store.conn, self.source.panel.field)
 
     @cached_property
     def _draw_command(self) -> str:
@@ -242,12 +238,12 @@ class JudgeUnits:
             return ""
         split = find(store, task) if task is not None else None
         if split is not None and read_closed_units(store, split.task_id, run):
-            return f"some are in the sealed test: {command('judge compare', split.task_id, '--part', 'test')}"
+            return f"Some are in the sealed test: {command('judge compare', split.task_id, '--part', 'test')}"
         if made := read_derivation(store.conn, run):
             if made["kind"] == "routed":
-                return "a route has a guarantee instead of a verdict"
-            return "run its parents on new units, and derive it again"
-        return self._run_command(run)
+                return "A route has a guarantee instead of a verdict"
+            return "Run its parents on new units, and derive it again"
+        return f"To judge them: {self._run_command(run)}"
 
     def _draw_looks(self, sequence: DrawnSequence, ratings: Ratings) -> Draw:
         """Return the draw of a sequence, with the looks (planned computations of the verdict)."""

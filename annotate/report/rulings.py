@@ -190,7 +190,9 @@ def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
         return f"No verdict on '{subject.panel.field}': {verdict.refused}."
     # Nothing is known about how the units of a table or an import were chosen.
     chance = "" if verdict.draw.is_random else "If these units are a random sample: "
-    start = f"{chance}{judge} {_agreements(verdict)} ({describe_draw(verdict)})."
+    # Without a verdict, the reason says what is missing, and the sentence must stay short.
+    units = format_count(verdict.of.n_units, "unit") if verdict.refused else describe_draw(verdict)
+    start = f"{chance}{judge}{_agreements(verdict)}, on {units}."
     if verdict.decision in ("trust", "trust in part"):
         which = f" {labels_text(verdict.labels)}" if verdict.decision == "trust in part" else ""
         head = "Trust it" if verdict.decision == "trust" else "Trust it partly"
@@ -206,15 +208,16 @@ def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
 
 
 def _agreements(verdict: Verdict) -> str:
-    """Describe the judge's agreement with people, and people's agreement with each other."""
-    with_people, *among = [m.value for m in verdict.measures if m.measure != "pooled_kappa_difference"]
+    """Describe the judge's agreement with people, and people's agreement with each other.
+
+    The text follows the name of the judge.
+    """
+    values = [m.value for m in verdict.measures if m.measure != "pooled_kappa_difference"]
+    with_people, *among = ["undefined" if value is None else f"{value:.2f}" for value in values]
     whom = f"{len(verdict.people)} people" if verdict.people else f"'{verdict.source}'"
-    value = "undefined" if with_people is None else f"{with_people:.2f}"
     judges = f", one of {verdict.draw.judges} judges," if verdict.draw.judges > 1 else ""
-    start = f"{judges} agrees with {whom} at kappa {value}".removeprefix(" ")
-    if not among:
-        return start
-    return f"{start}, and they with each other at {'undefined' if among[0] is None else f'{among[0]:.2f}'}"
+    others = f", they with each other at {among[0]}" if among else ""
+    return f"{judges} agrees with {whom} at kappa {with_people}{others}"
 
 
 def _limit(verdict: Verdict) -> str:

@@ -190,6 +190,12 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
     return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
 
 
+def read_people(conn: sqlite3.Connection, field: str) -> set[str]:
+    """Return the people who labelled at least one unit for the field."""
+    query = f"SELECT DISTINCT l.annotator_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) WHERE a.kind = 'human' AND l.field = ?"
+    return {person for (person,) in conn.execute(query, [field])}
+
+
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
     """Return the annotators who labelled each field (run ids for judges)."""
     by_field: dict[str, list[str]] = {}

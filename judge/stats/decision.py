@@ -184,7 +184,7 @@ def verdict(
     )
     # One duplicated annotator moves a good judge by -.11, so the user must learn of it.
     warnings = identical(table) if table is not None else ()
-    covered, uncovered = coverage(used, judge, about_it, fresh, draw.remedy)
+    covered, uncovered = coverage(used, about_it, fresh, draw.remedy)
     conditions = (conditions[0], covered, *conditions[1:])
     objection = uncovered
     copies: tuple[Copy, ...] = ()
@@ -205,7 +205,7 @@ def verdict(
         # Too few labels leave every decision open. The other objections can only prevent trust: a judge that fails also
         # fails with copied labels.
         if uncovered or (decision != "do not trust" and (reason or draw.objection)):
-            objection, decision = uncovered or reason or draw.objection, "undecided"
+            objection, decision = draw.objection or uncovered or reason, "undecided"
         else:
             objection = ""
     ahead = None

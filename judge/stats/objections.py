@@ -65,9 +65,7 @@ def lone_annotator(
     )
 
 
-def coverage(
-    ratings: Ratings, judge: str, case: Case, fresh: BoolArray | None, remedy: str
-) -> tuple[Condition, str]:
+def coverage(ratings: Ratings, case: Case, fresh: BoolArray | None, remedy: str) -> tuple[Condition, str]:
     """Return the condition `coverage`, and the objection in words ("" if enough units have labels).
 
     `fresh` marks the units whose human labels count (None: all). `remedy` says how to obtain labels that the
@@ -83,14 +81,13 @@ def coverage(
     share = both / n if n else 0.0
     objection = ""
     if share < LEAST_COVERAGE - 1e-9:
-        objection = f"only {share:.0%} of the {n:,} units have labels from {judge} and from {who}, and the others may be harder"
-        missing = np.flatnonzero(~case.by_judge)
-        if len(missing) > (1 - LEAST_COVERAGE) * n and remedy:
-            objection += f" (no label from {judge}: {ratings.units[missing[0]]} ...); {remedy}"
+        before = "" if fresh is None or fresh.all() else " given after the draw"
+        objection = f"only {share:.0%} of these units have labels{before} from the judge and {who}; the others may be harder"
+        if (~case.by_judge).sum() > (1 - LEAST_COVERAGE) * n and remedy:
+            objection += f". {remedy}"
     elif label := _find_unlabelled(ratings, case):
         # A judge that fails on most units of a rare label lacks few labels in all, and would seem better than it is.
-        objection = f"the judge has no label on {label}, which may be harder"
-        objection += f"; {remedy}" if remedy else ""
+        objection = f"the judge has no label on {label}, which may be harder. {remedy}".rstrip(". ")
     reason = f"{counts}; at least {LEAST_COVERAGE:.0%} must have labels from both"
     state: State = "open" if objection else "holds"
     g = int((case.sums.units[0] > 0).sum())
