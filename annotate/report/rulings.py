@@ -181,7 +181,7 @@ def describe_draw(verdict: Verdict) -> str:
 
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
-    """Return the verdict as a text of at most 60 words, not counting names.
+    """Return the verdict as a text of at most 66 words, not counting names.
 
     The text says how well the judge agrees with people, how well they agree with each other, on which units,
     with what result, and what to do next.

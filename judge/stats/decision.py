@@ -257,20 +257,19 @@ def _objections(
     """Return the conditions that rule out trust regardless of the judge's agreement, and the first reason (""
     if there is none).
 
-    The possible reasons are, in this order: a person who agrees with the others too little, annotators who
-    copied the judge, and gold labels that annotators contradict.
+    The possible reasons are, in this order: annotators who copied the judge, a person who agrees with the
+    others too little, and gold labels that annotators contradict.
     """
     added: list[Condition] = []
     objection = ""
-    if table is not None:
-        row, objection = lone_annotator(table, case.sums.agreement, limits, case.n_units, questions)
-        added += [row] if row is not None else []
     if copies:
         added.append(verdict_rows.independence(copies, questions))
-        objection = (
-            objection
-            or f"the labels of {list_briefly([copy.person for copy in copies])} are nearly identical to the judge's"
-        )
+        names = list_briefly([copy.person for copy in copies])
+        objection = f"the labels of {names} are nearly identical to the judge's"
+    if table is not None:
+        row, apart = lone_annotator(table, case.sums.agreement, limits, case.n_units, questions)
+        added += [row] if row is not None else []
+        objection = objection or apart
     if of_gold is not None:
         gold, against = of_gold
         if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:

@@ -86,7 +86,7 @@ def because(
         return "the judge gives only one label"
     wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
     # Conditions that nearly always hold would only lengthen the reason for a decision.
-    usual = ("evidence", "lone_annotator") if "holds" in wanted else ()
+    usual = ("evidence", "coverage", "lone_annotator") if "holds" in wanted else ()
     telling = [c.why for c in conditions if c.state in wanted and c.name not in usual]
     if decision == "undecided" and not telling:
         telling = ["no label meets its condition yet"]

@@ -32,10 +32,6 @@ DATA: dict[str, dict[str, Any]] = {
     "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
     "power": {"units": [30, 60, 90], "decided": [0.1, 0.5, 0.9], "trusted": [0.1, 0.4, 0.8], "distrusted": [0.0, 0.1, 0.1]},
     "route": {"steps": [[0.3, 61, 0, 1.0, True], [0.7, 90, 20, 0.78, False]], "agree": 0.9, "chosen": 0.3},
-    "decisions": {
-        "cells": [["trust", "undecided"], ["trust in part", "do not trust"]],
-        "rows": [".05", ".1"], "columns": ["0", ".2"], "asked": [1, 0], "across": "epsilon", "up": "margin",
-    },
 }  # fmt: skip
 
 
@@ -61,14 +57,6 @@ LONG_DATA: dict[str, dict[str, Any]] = {
     },
     # Every step holds, to the last unit.
     "route": {"steps": [[k / 200, k, 0, 1.0, True] for k in range(61, 201)], "agree": 0.999, "chosen": 1.0},
-    "decisions": {
-        "cells": [["trust in part"] * 9] * 9,
-        "rows": ["0.123456"] * 9,
-        "columns": ["0.123456"] * 9,
-        "asked": [8, 8],
-        "across": "epsilon of the alternative-annotator test",
-        "up": "margin of non-inferiority",
-    },
 }
 
 
@@ -110,7 +98,7 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "route", "decisions")]
+    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "route")]
 )
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))
