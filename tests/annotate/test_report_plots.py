@@ -97,9 +97,7 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
     assert len(ids) == len(set(ids)) and all(i.startswith("fig-1-") for i in ids)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "route")]
-)
+@pytest.mark.parametrize("name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "route")])
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))
     shown = "".join(root.itertext())
