@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotate.drawing.source import LabelSource
+from annotate.drawing.source import VerdictSource
 from annotate.drawing.verdicts import judge_verdicts
 from judge.console import table, visible
 from judge.errors import BadInput, UsageError
@@ -20,7 +20,7 @@ MOST_NAMED = 5
 
 
 def verdict_plans(
-    source: LabelSource,
+    source: VerdictSource,
     reference: Reference | None,
     measure: str | None,
     confidence: float,

@@ -139,7 +139,7 @@ def plan(options: PlanAsked) -> None:
 
 def _verdict(options: PlanAsked) -> None:
     from annotate.cli import _plan_verdict as verdict
-    from annotate.drawing.source import LabelSource
+    from annotate.drawing.source import VerdictSource
     from judge.labels.reference import resolve
     from judge.store import Store
 
@@ -162,7 +162,7 @@ def _verdict(options: PlanAsked) -> None:
     reference = resolve(panel, options.reference)
     # The rule asks a study for earlier looks, and a table has none.
     with Store.open(":memory:" if options.source.table else options.source.db) as store:
-        drawn = LabelSource(store, panel, options.source.batch, options.source.table is not None)
+        drawn = VerdictSource(store, panel, options.source.batch, options.source.table is not None)
         plans = verdict.verdict_plans(drawn, reference, options.name, CONFIDENCE, **rule)
     document = {
         "source": str(options.source),

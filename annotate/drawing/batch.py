@@ -243,10 +243,10 @@ def choose_judges(store: Store, task: Task, plan: BatchPlan) -> list[str]:
 
 def _verdict_notes(store: Store, task: Task, plan: BatchPlan, judges: Sequence[str]) -> list[str]:
     """Return notes that say which judges the batch tests, or why its units cannot be used for a verdict."""
-    found = sequences_of(store, task.spec.questions[0].field, plan.name)
-    if not plan.is_even or not found:
+    of_judges = sequences_of(store, task.spec.questions[0].field, plan.name)
+    if not plan.is_even or not of_judges:
         return [NOT_EVEN]
-    for sequence in found:
+    for sequence in of_judges:
         first = sequence.batches[0].name
         if first == plan.name:
             continue

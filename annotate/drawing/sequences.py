@@ -177,8 +177,8 @@ def sequences_of(store: Store, field: str, batch: str) -> list[DrawnSequence]:
     selected = [[b for b in drawn if run in b.judges] for run in judges] or [
         [b for b in drawn if not b.judges]
     ]
-    found = [s for some in selected for s in sequences(store, some)]
-    return [s for s in found if batch in (b.name for b in s.batches)]
+    formed = [s for some in selected for s in sequences(store, some)]
+    return [s for s in formed if batch in (b.name for b in s.batches)]
 
 
 def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
@@ -283,7 +283,10 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
         WHERE a.batch = ? AND a.role = 'sample' GROUP BY a.annotator_id, a.position ORDER BY a.annotator_id, a.position
     """
     rows = store.conn.execute(query, [batch])
-    return [DrawnSeat(p, u, *map(bool, flags), stopped, begun) for p, u, *flags, stopped, begun in rows]
+    return [
+        DrawnSeat(person, unit, bool(is_open), bool(done), bool(adopted), stopped, begun)
+        for person, unit, is_open, done, adopted, stopped, begun in rows
+    ]
 
 
 def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
@@ -292,13 +295,13 @@ def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]
     If the batch cannot be used for a verdict, all units are in one block.
     """
     # Everybody finishes a block before the next one, so that the first units drawn are the first ones labelled.
-    found = sequences_of(store, task.spec.questions[0].field, batch)
-    if not found:
+    of_judges = sequences_of(store, task.spec.questions[0].field, batch)
+    if not of_judges:
         return [list(new)]
     by_id = {d.unit_id: d for d in new}
-    units = [unit for unit in found[0].units if unit in by_id]
+    units = [unit for unit in of_judges[0].units if unit in by_id]
     # A block ends at the next look at each judge that the batch tests.
-    ends = {u for s in found for place in PLACES for u in s.units[: s.place(place)][-1:]}
+    ends = {u for s in of_judges for place in PLACES for u in s.units[: s.place(place)][-1:]}
     cuts = [i + 1 for i, unit in enumerate(units) if unit in ends]
     return [
         [by_id[u] for u in units[start:end]] for start, end in pairwise([0, *cuts, len(units)]) if start < end

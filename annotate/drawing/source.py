@@ -26,7 +26,7 @@ from judge.store.study import dumps
 
 
 @dataclass(frozen=True, eq=False)
-class LabelSource:
+class VerdictSource:
     """The labels of a field, and how the labelled units were drawn.
 
     If `batch` is given, only labels from this batch are used. If `is_table` is true, the labels come from a
@@ -54,10 +54,10 @@ class LabelSource:
         return JudgeUnits(self, judge, tested or self._newest(self.batches), tested is not None)
 
     def _newest(self, batches: Sequence[DrawnBatch]) -> DrawnSequence | None:
-        found = sequences(self.store, batches)
+        candidates = sequences(self.store, batches)
         if self.batch is not None:
-            found = [s for s in found if self.batch in (b.name for b in s.batches)]
-        return found[-1] if found else None
+            candidates = [s for s in candidates if self.batch in (b.name for b in s.batches)]
+        return candidates[-1] if candidates else None
 
     def run_of(self, judge: str) -> str | None:
         """Return the id of the run that has this name in the panel, or None for a judge in a table."""
@@ -90,7 +90,7 @@ class JudgeUnits:
     states whether the draw declared this judge.
     """
 
-    source: LabelSource
+    source: VerdictSource
     judge: str
     sequence: DrawnSequence | None
     is_tested: bool

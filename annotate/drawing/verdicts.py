@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from annotate.drawing.source import LabelSource
+from annotate.drawing.source import VerdictSource
 from judge.labels.reference import Reference, list_compared_people
 from judge.stats import Verdict, verdict
 from judge.types import AnnotatorKind
 
 
-def judge_verdicts(source: LabelSource, resolved: Reference | None, **rule: Any) -> dict[str, Verdict]:
+def judge_verdicts(source: VerdictSource, resolved: Reference | None, **rule: Any) -> dict[str, Verdict]:
     """Return the verdict on each judge in the panel.
 
     `resolved` is the reference, and `rule` contains the other arguments of `verdict`.

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.drawing.source import LabelSource
+from annotate.drawing.source import VerdictSource
 from annotate.drawing.verdicts import judge_verdicts
 from annotate.report.cells import format_count
 from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads, level_text
@@ -83,7 +83,7 @@ def rule(
 
 def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
     return judge_verdicts(
-        LabelSource(store, subject.panel, subject.options.batch, subject.table is not None),
+        VerdictSource(store, subject.panel, subject.options.batch, subject.table is not None),
         subject.resolved,
         power=0.8,
         name=subject.panel.coefficient,

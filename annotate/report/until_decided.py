@@ -45,11 +45,11 @@ def next_block(store: Store, name: str) -> NextBlock:
             f"batch '{name}' was not drawn with --until-decided; to add units: {command('annotate batches extend', name, '--to', 'N')}"
         )
     field = info.task.spec.questions[0].field
-    found = sequences_of(store, field, name)
-    if info.closed or not found:
+    of_judges = sequences_of(store, field, name)
+    if info.closed or not of_judges:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
     # The next look is the nearest one of the judges that the batch tests.
-    sequence = min(found, key=lambda s: len(s.units))
+    sequence = min(of_judges, key=lambda s: len(s.units))
     ruled = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
     rulings = [ruling for ruling in ruled if ruling.is_tested]
     messages = [f"{ruling.judge}: {ruling.decision}. {_describe_limit(ruling)}" for ruling in rulings]

@@ -412,9 +412,9 @@ class Panel:
     def select_judged(self, judge: str, others: Sequence[str]) -> Ratings:
         """Return the units that the judge or one of `others` labelled or was asked to label."""
         columns = [judge, *others]
-        asked = np.logical_or.reduce([self.asked_units[name] for name in columns])
+        requested = np.logical_or.reduce([self.asked_units[name] for name in columns])
         labelled = (self.table.select(columns).codes != MISSING).any(axis=1)
-        return self.add_weights(self.table.subset(np.asarray(asked | labelled)), *others[:1])
+        return self.add_weights(self.table.subset(np.asarray(requested | labelled)), *others[:1])
 
     def compare_judges(
         self, judges: Sequence[str], reference: str, **options: Unpack[IntervalOptions]

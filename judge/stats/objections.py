@@ -25,8 +25,8 @@ def compare_persons(by_person: Iterable[Sums]) -> IntervalArrays:
     `by_person` contains the result of `sums_by_person`. The statistic is that of condition (a) with the person
     in the place of the judge, with the opposite sign.
     """
-    found = [estimates(one, Limits()).interval(0, ONE_INTERVAL) for one in by_person]
-    value, low, high = (np.stack(parts, axis=1) for parts in zip(*found, strict=True))
+    intervals = [estimates(sums, Limits()).interval(0, ONE_INTERVAL) for sums in by_person]
+    value, low, high = (np.stack(parts, axis=1) for parts in zip(*intervals, strict=True))
     return IntervalArrays(-value, -high, -low)
 
 

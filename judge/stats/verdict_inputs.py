@@ -154,9 +154,9 @@ def sums_by_person(
         kept = (codes != MISSING).any(axis=0)
         if not kept.any():
             kept[:1] = True
-        own, by_question = codes[:, kept], clusters[kept]
-        others = votes[:, kept] - (own[..., None] == np.arange(len(agreement)))
-        features = _features(own, others, agreement, 2)
+        labels, by_question = codes[:, kept], clusters[kept]
+        others = votes[:, kept] - (labels[..., None] == np.arange(len(agreement)))
+        features = _features(labels, others, agreement, 2)
         if weights is not None:
             features = features * weights[kept][:, None]
         starts = np.flatnonzero(np.r_[True, by_question[1:] != by_question[:-1]])
