@@ -602,7 +602,7 @@ class Study:
         """Report how far the judges of a field can be trusted (`annotate report`). Notebooks show the verdicts and figures.
 
         `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number. The other options are the fields of
-        `annotate.report.ReportOptions`: runs, batch, reference, margin, threshold, curve, annotators ...
+        `annotate.report.ReportOptions`: runs, batch, reference, margin, threshold, annotators ...
         """
         from annotate.report import ReportOptions, build
         from judge.stats.alternative import epsilon_of

@@ -98,9 +98,7 @@ class BatchPlan:
     until: int | None = None
     """If set, blocks are drawn until the verdict is decided, with at most this many units in all."""
     judges: Sequence[str] = ()
-    """Runs whose verdicts on this frame share one significance level. They are declared at the draw, or fixed
-    by the first verdict.
-    """
+    """The runs that the batch tests, if the user named them. The table `batch_judges` stores them."""
     queue: bool = False
     reveal: bool = False
     run: str | None = None
@@ -130,12 +128,6 @@ class BatchPlan:
     """A hash of the frame's units, including the units that earlier batches drew. None if the batch was drawn
     by adjudge 0.2.0.
     """
-    shares: Sequence[str] = ()
-    """Earlier batches from other frames that share units with this one. The verdicts on all of these frames
-    share one significance level.
-    """
-    level: float = 1.0
-    """The share of the significance level that remained for this frame when its first batch was drawn."""
     adjudication: Policy = Policy()
     assisted: str | None = None
     """The Label Studio project in which annotators saw predictions."""
@@ -218,7 +210,7 @@ class BatchPlan:
     def to_stored(self) -> str:
         """Return the plan as JSON for the batch's row."""
         later = {"adjudication": self.adjudication.to_stored(), "assisted": self.assisted}
-        kept = {name: value for name, value in asdict(self).items() if name not in later}
+        kept = {name: value for name, value in asdict(self).items() if name not in (*later, "judges")}
         return dumps(kept | {name: value for name, value in later.items() if value})
 
     @classmethod

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from judge.suites.board_files import formats
 
 from judge.cli import main as main_of
 from judge.prompts import load_task
@@ -22,7 +23,6 @@ from judge.store import Store
 from judge.store.judgements import Entry, add_judgements
 from judge.store.runs import close_run, start_run
 from judge.suites.board import board
-from judge.suites.board_files import formats
 from judge.suites.paper import ScoreRequest
 from judge.suites.papers import PAPERS
 from judge.types import Answered, Judgement, Status, Usage

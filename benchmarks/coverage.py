@@ -53,6 +53,7 @@ class Setting:
         return {
             "cohen_kappa": (1 - e - chance) / (1 - chance),
             "krippendorff_alpha": 1 - e / (2 * both * (1 - both)),
+            "gwet_ac1": (1 - e - 2 * both * (1 - both)) / (1 - 2 * both * (1 - both)),
             "accuracy": 1 - e,
             "f1:b": 2 * p * (1 - e) / (p + other),
             "human_only": p,
@@ -66,6 +67,9 @@ SETTINGS = (
     Setting("30 units, 90 % prevalence, 20 % errors", 30, 1, 0.9, 0.2, 0.0),
     Setting("100 units, 50 % prevalence", 100, 1, 0.5, 0.15, 0.0),
     Setting("500 units, 90 % prevalence", 500, 1, 0.9, 0.05, 0.0),
+    Setting("100 units, 3 % prevalence", 100, 1, 0.03, 0.02, 0.0),
+    Setting("10 questions x 10, icc .3", 10, 10, 0.5, 0.15, 0.3),
+    Setting("30 questions x 10, 3 % prevalence, icc .3", 30, 10, 0.03, 0.03, 0.3),
     Setting("20 questions x 10, icc .3", 20, 10, 0.5, 0.15, 0.3),
     Setting("50 questions x 10, icc .3", 50, 10, 0.5, 0.15, 0.3),
     Setting("100 questions x 20, icc .1", 100, 20, 0.5, 0.15, 0.1),
@@ -110,7 +114,7 @@ def estimates(codes: np.ndarray, clusters: np.ndarray, seed: int) -> Iterator[tu
         for method in METHODS:
             found = measures(
                 table,
-                ["cohen_kappa", "krippendorff_alpha"],
+                ["cohen_kappa", "krippendorff_alpha", "gwet_ac1"],
                 interval=method,
                 replicates=REPLICATES,
                 seed=seed,

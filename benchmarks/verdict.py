@@ -1,11 +1,12 @@
-"""How often the verdict errs, on simulated studies: the table that docs/verdict.md and the report quote.
+"""How often the verdict errs, on simulated studies: the tables of docs/verdict.md.
 
     python -m benchmarks.verdict --studies 400                 all cells, those at hand already left out
     python -m benchmarks.verdict --cells "labels=2 people=3 kappa=0.67" --studies 1000 --again
     python -m benchmarks.verdict --show                        the cells that miss their target, and the power
     python -m benchmarks.verdict --looks --studies 4000        the margin cells, looked at at every place
     python -m benchmarks.verdict --panels                      adding, duplicating and splitting a person
-    python -m benchmarks.verdict --family --studies 400    families of 1, 3 and 10 judges on the same units
+    python -m benchmarks.verdict --judges-together --studies 1000    1, 2, 3 and 5 judges that one batch tests
+    python -m benchmarks.verdict --careless --studies 1000    a weak judge beside a person who guesses on a part of the units
     python -m benchmarks.verdict --findings --studies 400  draws by the judge's label, and judges compared on them
     python -m benchmarks.verdict --copies                      people who copied the judge, and people who guess
 
@@ -21,9 +22,8 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from functools import cache, partial
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -33,18 +33,28 @@ import numpy as np
 from scipy.special import ndtr
 
 from judge.stats import compare
-from judge.stats.condition_estimates import Estimates, estimates
+from judge.stats.condition_estimates import IntervalArrays, estimates
 from judge.stats.conditions import ConditionArrays, decide, rule
-from judge.stats.looks import PLACES, boundary, compute_spent, places_until
-from judge.stats.multiple import holm_steps
+from judge.stats.looks import PLACES, Draw, boundary, compute_spent, places_until
+from judge.stats.objections import compare_persons
 from judge.stats.pairwise import find_copies
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
-from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, UNDECIDED, Limits, Sums, sums
+from judge.stats.verdict_inputs import (
+    DISTRUST,
+    HOLDS,
+    IN_PART,
+    TRUST,
+    UNDECIDED,
+    Limits,
+    Sums,
+    sums,
+    sums_by_person,
+)
 
-FAMILIES = Path(__file__).with_name("verdict_families.csv")
-FAMILY_SIZES = (1, 3, 10)
+TOGETHER = Path(__file__).with_name("verdict_together.csv")
+NUMBERS = (1, 2, 3, 5)
 LOOKS = Path(__file__).with_name("verdict_looks.csv")
-TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
+TABLE = Path(__file__).with_name("verdict_rates.csv")
 JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", "blind")
 LOOKED_AT = ("good", "margin", "misses", "over-calls", "random", "uniform", "constant")
 """Judges of the margin cells, which are looked at at every place. Two are as good as a person but for the rarest label: one
@@ -259,36 +269,57 @@ class LookedAt(NamedTuple):
     means: BoolArray
 
 
+def objected(apart: IntervalArrays) -> BoolArray:
+    """[studies]: a person agrees with the others too little, so that the verdict is no trust."""
+    raised: BoolArray = (np.nan_to_num(apart.low, nan=-np.inf) > Limits.apart).any(axis=1)
+    return raised
+
+
+def at_every_place(judges: Sequence[IntArray], drawn: Drawn, share: float) -> Iterator[list[ConditionArrays]]:
+    """The rule at every place up to the number of units, for each judge, at this share of the level.
+
+    An objection against a person turns trust into undecided, as `verdict` does.
+    """
+    agreement, limits, cell = np.eye(drawn.cell.labels), Limits(), drawn.cell
+    places = places_until(cell.units)
+    spent = [share * level for level in compute_spent(places, cell.units)]
+    whole = [sums(j, drawn.people, drawn.clusters, agreement, 1 - agreement) for j in judges]
+    persons = list(sums_by_person(drawn.people, drawn.clusters, agreement)) if cell.people > 2 else []
+    information = [np.zeros((drawn.studies, 0)) for _ in judges]
+    for k, place in enumerate(places):
+        questions = place // cell.per_question
+        apart = np.zeros(drawn.studies, dtype=bool)
+        if persons:
+            apart = objected(compare_persons([_first(one, questions) for one in persons]))
+        found = []
+        for j, labels in enumerate(whole):
+            of = estimates(_first(labels, questions), limits)
+            information[j] = np.column_stack([information[j], of.information])
+            z = boundary(information[j], spent[: k + 1])
+            one = decide(of, limits, 2 * ndtr(z) - 1)
+            trust = np.isin(one.decision, (TRUST, IN_PART))
+            found.append(replace(one, decision=np.where(trust & apart, UNDECIDED, one.decision)))
+        yield found
+
+
 def looked_at(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, LookedAt]:
     """Studies that are looked at at every place up to `cell.units`, each look as strict as the boundary says."""
     rng = np.random.default_rng(np.random.SeedSequence([7, *(round(1000 * float(x)) for x in cell)]))
-    agreement, limits = np.eye(cell.labels), Limits()
-    places = places_until(cell.units)
-    spent = compute_spent(places, cell.units)
     parts: dict[str, list[LookedAt]] = {judge: [] for judge in judges}
     left = studies
     while left:
         block = min(left, max(1, BLOCK // cell.units))
         left -= block
         drawn = Drawn(cell, block, rng)
-        for judge in judges:
-            whole = sums(drawn.judge(judge), drawn.people, drawn.clusters, agreement, 1 - agreement)
-            information = np.zeros((block, 0))
-            at: list[LookedAt] = []
-            for k, place in enumerate(places):
-                of = estimates(_first(whole, place // cell.per_question), limits)
-                information = np.column_stack([information, of.information])
-                z = boundary(information, spent[: k + 1])
-                found = decide(of, limits, 2 * ndtr(z) - 1)
-                trust = np.isin(found.decision, (TRUST, IN_PART))
-                at.append(
-                    LookedAt(
-                        found.decision,
-                        trust & (found.recall_states[:, -1] == HOLDS),
-                        trust & (found.precision_states[:, -1] == HOLDS),
-                    )
-                )
-            parts[judge].append(LookedAt(*(np.stack(x, axis=1) for x in zip(*at, strict=True))))
+        at: dict[str, list[LookedAt]] = {judge: [] for judge in judges}
+        labels = [drawn.judge(judge) for judge in judges]
+        for found in at_every_place(labels, drawn, 1.0):
+            for judge, one in zip(judges, found, strict=True):
+                trust = np.isin(one.decision, (TRUST, IN_PART))
+                shown = (one.recall_states[:, -1] == HOLDS, one.precision_states[:, -1] == HOLDS)
+                at[judge].append(LookedAt(one.decision, trust & shown[0], trust & shown[1]))
+        for judge, looks_at in at.items():
+            parts[judge].append(LookedAt(*(np.stack(x, axis=1) for x in zip(*looks_at, strict=True))))
     return {j: LookedAt(*(np.concatenate(x) for x in zip(*some, strict=True))) for j, some in parts.items()}
 
 
@@ -328,91 +359,89 @@ def looks(studies: int, again: bool) -> None:
     )
 
 
-def family(studies: int, again: bool) -> None:
-    """Families of 1, 3 and 10 judges that share one level, looked at at every place: a row a cell and size, printed and stored.
+def together(studies: int) -> None:
+    """1, 2, 3 and 5 judges that one batch tests, looked at at every place: a row a cell and number, printed and stored.
 
-    `wrong` is the share of studies in which any of so many judges at the margin is trusted at any look, `wrong_at_100` and so on
-    the share of those in which it is trusted there first. `good_by_300` and so on: a judge as good as a person is trusted by then,
-    the others of its family being at the margin. Rows at hand are left out, so that a run can be stopped.
+    `wrong` is the share of studies in which any of so many judges at the margin is trusted at any look. `good_by_300` and so on:
+    a judge as good as a person, one of so many, is trusted by then. Rows at hand are left out, so that a run can be stopped.
     """
-    started = time.perf_counter()
-    rows = {} if again or not FAMILIES.exists() else {_family_key(row): row for row in _read(FAMILIES)}
+    rows = {_together_key(row): row for row in (_read(TOGETHER) if TOGETHER.exists() else [])}
     for people, minority, per in product((2, 3, 5), (0.5, 0.1), (1, 5)):
         cell = Cell(2, people, 0, 0.67, minority, PLACES[-1], per)
-        key = {"people": people, "minority": minority, "per_question": per, "studies": studies}
-        if all(_family_key(key | {"size": size}) in rows for size in FAMILY_SIZES):
-            continue
-        for size, (wrong, good) in families(cell, studies).items():
-            first = np.where(wrong.any(axis=1), wrong.argmax(axis=1), -1)
+        for number in NUMBERS:
+            row: dict[str, Any] = {
+                "people": people,
+                "minority": minority,
+                "per_question": per,
+                "judges": number,
+            }
+            row |= {"studies": studies}
+            if _together_key(row) in rows:
+                continue
+            wrong, good = beside_each_other(cell, number, studies)
+            row |= {"wrong": f"{wrong.any(axis=1).mean():.4f}"}
             ever = np.maximum.accumulate(good, axis=1).mean(axis=0)
-            row: dict[str, Any] = {"people": people, "minority": minority, "per_question": per, "size": size}
-            row |= {"studies": studies, "wrong": f"{wrong.any(axis=1).mean():.4f}"}
-            row |= {f"wrong_at_{place}": f"{(first == k).mean():.4f}" for k, place in enumerate(PLACES)}
             row |= {f"good_by_{place}": f"{share:.3f}" for place, share in zip(PLACES, ever, strict=True)}
-            rows[_family_key(row)] = row
+            rows[_together_key(row)] = row
             print(*row.values(), flush=True)
-        with FAMILIES.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, [*row], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows.values())
-    for size in FAMILY_SIZES:
-        wrong_of = [float(row["wrong"]) for row in rows.values() if int(row["size"]) == size]
-        print(f"{size} judges: mean {np.mean(wrong_of):.4f}, highest {max(wrong_of):.4f}")
-    print(f"{time.perf_counter() - started:.0f} s")
+            with TOGETHER.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, [*row], lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows.values())
+    for number in NUMBERS:
+        wrong_of = [float(row["wrong"]) for row in rows.values() if int(row["judges"]) == number]
+        print(f"{number} judges: mean {np.mean(wrong_of):.4f}, highest {max(wrong_of):.4f}")
 
 
-def families(cell: Cell, studies: int) -> dict[int, tuple[BoolArray, BoolArray]]:
-    """By family size, [studies, places]: any of so many judges at the margin is trusted; a good judge beside them is."""
-    rng = np.random.default_rng(np.random.SeedSequence([29, *(round(1000 * float(x)) for x in cell)]))
-    most, agreement = max(FAMILY_SIZES), np.eye(cell.labels)
-    parts: dict[int, list[tuple[BoolArray, BoolArray]]] = {size: [] for size in FAMILY_SIZES}
+def beside_each_other(cell: Cell, number: int, studies: int) -> tuple[BoolArray, BoolArray]:
+    """[studies, places]: any of so many judges at the margin is trusted; a good judge at the same share of the level is."""
+    rng = np.random.default_rng(np.random.SeedSequence([29, number, *(round(1000 * float(x)) for x in cell)]))
+    parts: list[tuple[BoolArray, BoolArray]] = []
     left = studies
     while left:
         block = min(left, max(1, BLOCK // cell.units))
         left -= block
         drawn = Drawn(cell, block, rng)
-        found: list[list[Estimates]] = []
-        for name in ("good", *("margin" for _ in range(most))):
-            whole = sums(drawn.judge(name), drawn.people, drawn.clusters, agreement, 1 - agreement)
-            found.append([estimates(_first(whole, p // cell.per_question), Limits()) for p in PLACES])
-        wrong = {size: np.zeros((block, len(PLACES)), dtype=bool) for size in FAMILY_SIZES}
-        good = {size: np.zeros((block, len(PLACES)), dtype=bool) for size in FAMILY_SIZES}
-        for k in range(len(PLACES)):
-            # At one share of the level, of all judges and studies: Holm's steps ask for a few shares only.
-            at_share = cache(partial(_trusted_and_decided, found, k))
-            for size, i in product(FAMILY_SIZES, range(block)):
-                wrong[size][i, k] = any(_holm(at_share, i, range(1, size + 1)))
-                good[size][i, k] = _holm(at_share, i, range(size))[0]
-        for size in FAMILY_SIZES:
-            parts[size].append((wrong[size], good[size]))
-    return {
-        size: (np.concatenate([w for w, _ in some]), np.concatenate([g for _, g in some]))
-        for size, some in parts.items()
-    }
+        labels = [drawn.judge(name) for name in ("good", *("margin" for _ in range(number)))]
+        trusted = [
+            np.stack([np.isin(one.decision, (TRUST, IN_PART)) for one in found])
+            for found in at_every_place(labels, drawn, Draw(judges=number).share)
+        ]
+        parts.append(
+            (
+                np.stack([t[1:].any(axis=0) for t in trusted], axis=1),
+                np.stack([t[0] for t in trusted], axis=1),
+            )
+        )
+    return np.concatenate([w for w, _ in parts]), np.concatenate([g for _, g in parts])
 
 
-def _trusted_and_decided(found: list[list[Estimates]], k: int, share: float) -> tuple[BoolArray, BoolArray]:
-    """[judges, studies]: who is trusted and who is decided at place k, at this share of the level."""
-    spent = [share * level for level in compute_spent(PLACES, PLACES[-1])[: k + 1]]
-    decisions = []
-    for of in found:
-        information = np.column_stack([at.information for at in of[: k + 1]])
-        decisions.append(decide(of[k], Limits(), 2 * ndtr(boundary(information, spent)) - 1).decision)
-    decision = np.stack(decisions)
-    return np.isin(decision, (TRUST, IN_PART)), decision != UNDECIDED
+def _together_key(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("people", "minority", "per_question", "judges", "studies"))
 
 
-def _holm(
-    at_share: Callable[[float], tuple[BoolArray, BoolArray]], study: int, judges: Sequence[int]
-) -> list[bool]:
-    """Who of a family is trusted in one study."""
-    names = [str(judge) for judge in judges]
-    shares = holm_steps(names, len(names), lambda judge, share: bool(at_share(share)[1][int(judge), study]))
-    return [bool(at_share(shares[name])[0][int(name), study]) for name in names]
+def careless(studies: int) -> None:
+    """A judge of kappa .56 with careful people, beside three people of whom one guesses on a part of the units.
 
-
-def _family_key(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row[name]) for name in ("people", "minority", "per_question", "size", "studies"))
+    One look at 100, 300 and 450 units. Printed: how often it is trusted without the objection and with it, and how often the
+    objection is raised. A share of 0 has three equal people.
+    """
+    for minority, units, share in product((0.5, 0.2, 0.1), (100, 300, 450), (0.0, 0.25, 0.5, 1.0)):
+        rng = np.random.default_rng([units, round(100 * minority), round(100 * share)])
+        cell = Cell(2, 3, 0, 0.67, minority, units, 1)
+        drawn = Drawn(cell, studies, rng)
+        judge = drawn._rater(0.56 / sqrt(cell.kappa))
+        people = drawn.people.copy()
+        guess = rng.random(people.shape[:2]) < share
+        people[..., 2] = np.where(guess, drawn._rater(0.0), people[..., 2])
+        found = rule(sums(judge, people, drawn.clusters, np.eye(2), 1 - np.eye(2)), Limits())
+        trust = np.isin(found.decision, (TRUST, IN_PART))
+        apart = objected(compare_persons(sums_by_person(people, drawn.clusters, np.eye(2))))
+        print(
+            f"rarer label {minority}, {units} units, one of three guesses on {share:.0%}: trusted {trust.mean():.3f} by the "
+            f"conditions, {(trust & ~apart).mean():.3f} with the objection, which is raised in {apart.mean():.3f} of {studies}",
+            flush=True,
+        )
 
 
 def findings(studies: int) -> None:
@@ -662,11 +691,12 @@ def main() -> None:
     )
     parser.add_argument("--looks", action="store_true", help="the margin cells, with a look at every place")
     parser.add_argument("--show", action="store_true", help="what the table says")
-    parser.add_argument("--family", action="store_true", help="several judges on the same units")
+    parser.add_argument("--judges-together", action="store_true", help="several judges that one batch tests")
+    parser.add_argument("--careless", action="store_true", help="a weak judge beside a careless person")
     parser.add_argument("--findings", action="store_true", help="draws over the judge's labels")
     given = parser.parse_args()
-    if given.family:
-        family(given.studies, given.again)
+    if given.judges_together or given.careless:
+        (together if given.judges_together else careless)(given.studies)
         return
     if given.findings:
         findings(given.studies)

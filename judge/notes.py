@@ -67,8 +67,13 @@ def list_briefly(names: Sequence[str]) -> str:
 
 # These are functions instead of format strings, because plurals and optional clauses depend on the numbers.
 WORDS: Mapping[str, Callable[..., str]] = {
-    "few_questions": lambda n, least: (
+    "few_questions": lambda n, least, covered=None: (
         f"only {_format_count(n, 'question')}: with fewer than {least} the interval is too narrow"
+        + (
+            f" (with ten, it contained the true value in {covered:.0%} of simulated studies)"
+            if covered
+            else ""
+        )
     ),
     "few_units": lambda n, least: (
         f"only {_format_count(n, 'unit')}: with fewer than {least} the interval is unreliable"
@@ -182,7 +187,9 @@ WORDS: Mapping[str, Callable[..., str]] = {
 """Maps each code to a function that returns the words for its parameters."""
 
 GENERAL: Mapping[str, Callable[..., str]] = {
-    "few_questions": lambda n, least: f"fewer than {least} questions: the interval is too narrow",
+    "few_questions": lambda n, least, covered=None: (
+        f"fewer than {least} questions: the interval is too narrow"
+    ),
     "few_units": lambda n, least: f"fewer than {least} units: the interval is unreliable",
     "few_labelled": lambda n, noun, least: f"fewer than {least} {noun}s have labels",
     "rare_labels": lambda least, labels: f"some labels occur on fewer than {least} units",

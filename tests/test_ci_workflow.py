@@ -109,19 +109,20 @@ def test_the_workflow_runs_and_stops_when_the_model_changes(
         ["judge", "run"],
         ["annotate", "view"],
         ["annotate", "report"],
+        ["annotate", "agreement"],
     ]
-    assert build(typed, committed) == [0, 0, 0, 0, 0]
+    assert build(typed, committed) == [0, 0, 0, 0, 0, 0]
     assert {"units.html", "report.html", "drift.xml", "trust.xml"} <= {
         path.name for path in tmp_path.iterdir()
     }
     assert (tmp_path / "step_summary").read_text("utf-8").count("| passed |") == 2
     # A model that repeats itself badly is no other model.
     server.noise = 0.1
-    assert build(typed, committed) == [0, 0, 0, 0, 0]
+    assert build(typed, committed) == [0, 0, 0, 0, 0, 0]
     # The model says "neutral" to everything, under the same name. The gates on stored replies would pass.
     server.noise, server.constant = 0.0, "neutral"
     assert build(typed, committed) == [5]
-    assert [typed(command) for command in steps()[1:]] == [0, 0, 0, 0]
+    assert [typed(command) for command in steps()[1:]] == [0, 0, 0, 0, 0]
     # It is back.
     server.constant = None
-    assert build(typed, committed) == [0, 0, 0, 0, 0]
+    assert build(typed, committed) == [0, 0, 0, 0, 0, 0]

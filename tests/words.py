@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MOST = 60
+MOST = 66
 COMMAND = re.compile(
     r"\b(?:annotate|judge) (?:batches|run|split|compare|conflicts|improve)\b(?: (?!or\b)[^\s.;,()]+(?: <> '[^']*')?)*"
 )

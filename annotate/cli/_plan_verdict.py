@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotate.drawing.looks import StudyDraws
+from annotate.drawing.source import VerdictSource
 from annotate.drawing.verdicts import judge_verdicts
 from judge.console import visible
 from judge.document.terminal import table
@@ -21,7 +21,7 @@ MOST_NAMED = 5
 
 
 def verdict_plans(
-    drawn: StudyDraws,
+    source: VerdictSource,
     reference: Reference | None,
     measure: str | None,
     confidence: float,
@@ -33,7 +33,7 @@ def verdict_plans(
     `rule` contains the options of the verdict's decision rule. Raises UsageError if there is no judge, and
     BadInput if the labels do not allow a verdict.
     """
-    panel = drawn.panel
+    panel = source.panel
     if not panel.judges:
         raise UsageError("--verdict requires a judge: --judge NAME")
     if panel.are_scores:
@@ -43,7 +43,7 @@ def verdict_plans(
     if not 0.5 <= power < 1:
         raise BadInput(f"--power must be at least 0.5 and below 1 for a verdict, not {power:g}")
     (key,) = panel.keys([measure or panel.coefficient])
-    verdicts = judge_verdicts(drawn, reference, power=power, confidence=confidence, name=key, **rule)
+    verdicts = judge_verdicts(source, reference, power=power, confidence=confidence, name=key, **rule)
     return [plan_of(verdict, power) for verdict in verdicts.values()]
 
 

@@ -88,7 +88,7 @@ def batches() -> None:
     help="Compute the verdict only once, at the end.",
 )
 @click.option("--until-decided", is_flag=True, help="Draw blocks until the verdict is decided, up to -n.")
-@click.option("--judges", metavar="RUN,RUN", help="Judge runs to compute the verdict for.")
+@click.option("--judges", metavar="RUN,RUN", help="Judge runs that the batch tests, at most five.")
 @allow_option
 @with_study
 @json_option
@@ -120,9 +120,10 @@ def new(
     only once, at the end of the batch. With --until-decided, units are drawn in blocks until the verdict is
     decided. To draw the next block, use annotate batches extend.
 
-    By default, --run is the newest run of the task, and --judges is every run that has labels for at least
-    half of the units when the first verdict is computed. With --reveal, annotators can keep or revise their
-    labels. The --where condition can use the columns of unit_texts.
+    By default, --run and --judges are the newest run of the task. The batch tests only the judges that
+    --judges names, at most five, and they share one error rate. If the task has no run yet, the first run
+    that is made is tested. With --reveal, annotators can keep or revise their labels. The --where condition
+    can use the columns of unit_texts.
 
     Units from an earlier equal-probability draw on the same questions are not drawn again. Other units can be
     drawn again. Earlier labels by the same annotators are then reused. The weight of each unit is stored and

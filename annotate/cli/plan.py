@@ -140,7 +140,7 @@ def plan(options: PlanAsked) -> None:
 
 def _verdict(options: PlanAsked) -> None:
     from annotate.cli import _plan_verdict as verdict
-    from annotate.drawing.looks import StudyDraws
+    from annotate.drawing.source import VerdictSource
     from judge.labels.reference import resolve
     from judge.store import Store
 
@@ -163,7 +163,7 @@ def _verdict(options: PlanAsked) -> None:
     reference = resolve(panel, options.reference)
     # The rule asks a study for earlier looks, and a table has none.
     with Store.open(":memory:" if options.source.table else options.source.db) as store:
-        drawn = StudyDraws(store, panel, options.source.batch, options.source.table is not None)
+        drawn = VerdictSource(store, panel, options.source.batch, options.source.table is not None)
         plans = verdict.verdict_plans(drawn, reference, options.name, CONFIDENCE, **rule)
     document = {
         "source": str(options.source),

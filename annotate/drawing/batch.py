@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from annotate.batch_plan import BatchPlan
 from annotate.drawing import places, sample, seats
 from annotate.drawing.adopt import adopt, read_labelled_before
-from annotate.drawing.eligible import list_earlier, run_of, with_gold, with_taken
+from annotate.drawing.eligible import find_newest_run, judge_run, list_earlier, run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
-from annotate.drawing.sequences import compute_shared_level, sequence_of, split_into_blocks
+from annotate.drawing.sequences import sequences_of, split_into_blocks
 from annotate.guidelines import carry_guidelines
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
+from judge.store.export import find_run
 from judge.store.runs import keep_task
 from judge.store.study import get_time
 from judge.types import Json
@@ -41,6 +42,8 @@ class BatchMade:
     attention: int = 0
     positions: dict[str, int] = field(default_factory=dict)
     """The number of units in each annotator's queue, without units that adopted labels have already finished."""
+    judges: list[str] = field(default_factory=list)
+    """The runs that the batch tests."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -59,10 +62,8 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         ensure_human(conn, people)
         plan = replace(plan, left_out=read_labelled_before(conn, task, people) if plan.fresh else ())
         candidates, taken = with_taken(store, task, plan, run)
-        field = task.spec.questions[0].field
-        frame_id, shared_with, level = (
-            compute_shared_level(store, field, candidates) if plan.is_even else (None, (), 1.0)
-        )
+        judges = choose_judges(store, task, plan)
+        frame_id = candidates.fingerprint() if plan.is_even else None
         # This comes after the hash is computed. Without the units that earlier batches drew, each batch would
         # seem to have a frame of its own.
         candidates.leave_out(taken)
@@ -80,18 +81,18 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             strata=strata_sizes(candidates, plan),
             after=list_earlier(store, {q.field for q in task.spec.questions}, plan),
             frame_id=frame_id,
-            shares=shared_with,
-            level=level,
         )
         _keep(conn, task, plan)
         carry_guidelines(conn, plan.name, task)
+        conn.executemany("INSERT INTO batch_judges VALUES (?, ?)", [(plan.name, judge) for judge in judges])
         conn.executemany(
             "INSERT INTO batch_units VALUES (?, ?, ?, ?, ?, ?)",
             [(plan.name, d.unit_id, "sample", d.stratum, d.probability, d.weight) for d in drawn]
             + [(plan.name, u, "training", None, None, None) for u in training]
             + [(plan.name, u, "attention", None, None, None) for u in attention],
         )
-        made.notes += _verdict_notes(store, task, plan)
+        made.judges = judges
+        made.notes += _verdict_notes(store, task, plan, judges)
         blocks = split_into_blocks(store, task, plan.name, drawn)
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         units: dict[str, list[str]] = {person: list(attention) for person in people}
@@ -143,7 +144,7 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
         units[person] = [u for u in units[person] if u not in adopted]
         notes.append(
             f"{person} had already labelled {len(before):,} of the drawn units. These labels are reused, "
-            f"and {len(adopted):,} of the units are now complete. There is no verdict if more than a fifth of its units have reused labels; "
+            f"and {len(adopted):,} of the units are now complete. There is no verdict if more than a tenth of its units have reused labels; "
             "to draw other units instead, use --fresh"
         )
     return notes
@@ -215,38 +216,57 @@ def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
     return dict(Counter(stratum for _, stratum, _ in candidates.questions()))
 
 
-def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
-    """Return notes for the user if the drawn units cannot be used for a verdict.
+MOST_JUDGES = 5
+"""The largest number of judges that a batch tests. Error rates were simulated up to this number."""
 
-    Also return a note if they can be used only at a smaller significance level.
+
+def choose_judges(store: Store, task: Task, plan: BatchPlan) -> list[str]:
+    """Return the runs that a new batch tests: those of --judges or, by default, the newest run of the task.
+
+    The result is empty if the task has no run, or if the draw gives no verdict. Raises UsageError for too many
+    judges, and for a run that answers other questions.
     """
-    field = task.spec.questions[0].field
-    if not plan.is_even:
-        return [NOT_EVEN]
-    sequence = sequence_of(store, field, plan.name)
-    if sequence is None:
-        return [NOT_EVEN]
-    if sequence.batches[0].name == plan.name and plan.shares:
-        others = ", ".join(plan.shares)
-        if plan.level <= 0:
-            return [
-                f"this frame shares units with the frame of {others}, whose looks have spent the significance level. These units "
-                "allow estimates but no further verdict; for a verdict, draw only from other units (--where)"
-            ]
-        return [
-            f"this frame shares units with the frame of {others}. Its verdicts use the remaining {plan.level:.0%} of the "
-            "significance level, and from now on the earlier batches allow only estimates"
-        ]
-    if plan.looks == 1 and sequence.batches[0].name != plan.name:
+    if plan.judges and not plan.is_even:
         raise UsageError(
-            f"--looks 1 can be declared only for the first batch of a frame, but '{sequence.batches[0].name}' was already drawn from this frame"
+            "--judges names the judges of a verdict, and --draw gives no verdict: omit one of them"
         )
-    if sequence.one_look and sequence.batches[0].name != plan.name:
-        return [
-            f"batch '{sequence.batches[0].name}' was declared with a single look at its end, so these units allow no further "
-            "verdict on the judges compared there. They allow estimates, and a verdict on a judge that was added later"
-        ]
-    return []
+    if len(set(plan.judges)) > MOST_JUDGES:
+        raise UsageError(
+            f"--judges: {len(set(plan.judges))} judges are too many; a batch tests at most {MOST_JUDGES}, because they share "
+            "the significance level"
+        )
+    if plan.judges:
+        return sorted({judge_run(store, task, name, "--judges") for name in plan.judges})
+    newest = find_newest_run(store, task)
+    return [newest] if newest is not None and plan.is_even else []
+
+
+def _verdict_notes(store: Store, task: Task, plan: BatchPlan, judges: Sequence[str]) -> list[str]:
+    """Return notes that say which judges the batch tests, or why its units cannot be used for a verdict."""
+    of_judges = sequences_of(store, task.spec.questions[0].field, plan.name)
+    if not plan.is_even or not of_judges:
+        return [NOT_EVEN]
+    for sequence in of_judges:
+        first = sequence.batches[0].name
+        if first == plan.name:
+            continue
+        if plan.looks == 1:
+            raise UsageError(
+                f"--looks 1 can be declared only for the first batch of a judge and a frame, but '{first}' was drawn before"
+            )
+        if sequence.one_look:
+            return [
+                f"batch '{first}' was declared with a single look at its end, so these units allow only estimates for the judges "
+                "compared there; to test another judge, use --judges"
+            ]
+    if not judges:
+        return ["the task has no run yet; the first run that is made is the judge that this batch tests"]
+    names = [f"{find_run(store, run)['model']} ({run})" for run in judges]
+    if plan.judges:
+        return [f"this batch tests {', '.join(names)}; other judges get only estimates on these units"]
+    return [
+        f"this batch tests {names[0]}, the newest run of the task; to test other judges instead, draw it with --judges"
+    ]
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:

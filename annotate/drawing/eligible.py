@@ -49,17 +49,23 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
                 f"run {run['run_id']} ({run['task']}) does not answer the questions of {task.name}"
             )
         return str(run["run_id"])
+    newest = find_newest_run(store, task)
+    if newest is None:
+        raise UsageError(
+            f"{option} needs a judge run of {task.name}; to start one: {command('judge run', task.task_id, '-m', 'MODEL')}"
+        )
+    return newest
+
+
+def find_newest_run(store: Store, task: Task) -> str | None:
+    """Return the newest run of a task, or None if there is none."""
     # A derived judge, or a candidate of `judge improve`, is used only if it is named.
     row = store.conn.execute(
         "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
         "ORDER BY started DESC, run_id DESC LIMIT 1",
         [task.name],
     ).fetchone()
-    if row is None:
-        raise UsageError(
-            f"{option} needs a judge run of {task.name}; to start one: {command('judge run', task.task_id, '-m', 'MODEL')}"
-        )
-    return str(row[0])
+    return None if row is None else str(row[0])
 
 
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:

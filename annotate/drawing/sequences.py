@@ -1,6 +1,7 @@
 """Sequences of units that can be used for a verdict.
 
-A sequence has the units of all batches that were drawn with equal probability from one frame.
+A sequence has the units of all batches that test the same judge and were drawn with equal probability from
+one frame. Which judges a batch tests is stored with the batch when it is drawn.
 
 Batches with unequal probabilities are not part of a sequence. These are batches with the same number of units
 from each stratum, draws by uncertainty, queues of the least certain units, and units that a route left to
@@ -8,14 +9,14 @@ people.
 """
 
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from annotate.batch_plan import BatchPlan
-from annotate.drawing.frame import ALL, Frame
+from annotate.drawing.frame import ALL
 from annotate.drawing.sample import DrawnUnit, restore_order
 from judge.prompts.load import Task
-from judge.stats.looks import LEVEL, PLACES, compute_spent, places_until
+from judge.stats.looks import PLACES
 from judge.store import Store
 from judge.store.export import read_stored_task
 
@@ -28,7 +29,7 @@ class DrawnBatch:
     """One batch, in the form in which it was drawn.
 
     `decides` is true if all units had the same probability, so that the batch can be used for a verdict.
-    Batches with equal `frame` were drawn from the same units.
+    Batches with equal `frame` were drawn from the same units. `judges` are the runs that the batch tests.
     """
 
     name: str
@@ -39,11 +40,12 @@ class DrawnBatch:
     units: tuple[DrawnUnit, ...]
     decides: bool
     frame: tuple[object, ...]
+    judges: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DrawnSequence:
-    """Units that were drawn with equal probability from one frame, in the order of the draw.
+    """Units that were drawn with equal probability from one frame for the same judge, in the order of the draw.
 
     `frame` describes the frame in words. `ends` lists the positions at which a block may end. If whole
     questions were drawn, these are the positions of each question's last unit; otherwise, they are all
@@ -55,8 +57,9 @@ class DrawnSequence:
     `covered` is true for each unit with at least two labels that were given after the draw. If the unit is
     assigned to only one annotator, one such label is enough.
 
-    `closed` names the batch of the first incomplete unit, if that batch is closed. `later` names the first
-    batch of a newer frame that shares units with this one.
+    `closed` names the batch of the first incomplete unit, if that batch is closed. `stopped` maps each stopped
+    annotator to the largest number of units at which a look with this annotator's labels was possible (0 if
+    none was).
     """
 
     frame: str
@@ -67,29 +70,13 @@ class DrawnSequence:
     end: int
     covered: tuple[bool, ...]
     closed: str | None
-    later: str | None = None
+    stopped: dict[str, int]
 
     @property
-    def level(self) -> float:
-        """The fraction of the significance level that verdicts on this sequence may use.
-
-        It is less than 1 if another frame contains some of the same units, and verdicts on that frame have
-        used part of the level.
-        """
-        return self.batches[0].plan.level
-
-    @property
-    def spent(self) -> float:
-        """The fraction of the significance level that the completed looks (computations of the verdict) have used."""
-        if self.one_look:
-            return self.level if self.complete >= len(self.batches[0].units) else 0.0
-        places = places_until(self.end)
-        done = [
-            spent
-            for place, spent in zip(places, compute_spent(places, self.end), strict=True)
-            if self.is_complete(place)
-        ]
-        return self.level * done[-1] / LEVEL if done else 0.0
+    def n_judges(self) -> int:
+        """The number of judges that share the significance level: the largest number that a batch tests."""
+        # With the largest number, no later batch can raise a judge's share of the level.
+        return max(1, *(len(batch.judges) for batch in self.batches))
 
     def is_complete(self, place: int) -> bool:
         """Return whether the first `place` units have been drawn and need no more labels.
@@ -110,10 +97,6 @@ class DrawnSequence:
         """
         return next((end for end in self.ends if end >= n), len(self.units))
 
-    def since(self, batch: int) -> int:
-        """Return the number of units that were drawn before the batch with this index."""
-        return sum(len(b.units) for b in self.batches[:batch])
-
 
 def read_drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
     """Return the batches whose task has a field, the oldest first."""
@@ -125,13 +108,16 @@ def read_drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
         plan = BatchPlan.from_json(options)
         units = tuple(restore_order(_units(store, name), plan))
         decides = _are_alike(units) and plan.is_even and purpose != "queue"
-        frame: tuple[object, ...] = (plan.frame_id, *plan.shares)
+        frame: tuple[object, ...] = (plan.frame_id,)
         if plan.frame_id is None:
             # 0.2.0 stored no hash of the frame. Equal conditions on the same state of the study, with no other draw in
             # between, give the same frame.
             words = (plan.where, imports)
             frame = (*words, *(b.name for b in batches if b.frame[:2] != words))
-        batches.append(DrawnBatch(name, task, created, closed is not None, plan, units, decides, frame))
+        judges = read_tested_judges(store, name)
+        batches.append(
+            DrawnBatch(name, task, created, closed is not None, plan, units, decides, frame, judges)
+        )
     return batches
 
 
@@ -158,48 +144,41 @@ def _are_alike(units: Rows[DrawnUnit]) -> bool:
     return bool(known) and len(known) == len(units) and max(known) - min(known) < ALIKE
 
 
-def sequences(store: Store, field: str) -> list[DrawnSequence]:
-    """Return the sequences for a field, with the newest frame last."""
+def read_tested_judges(store: Store, batch: str) -> tuple[str, ...]:
+    """Return the runs that a batch tests.
+
+    The draw stores them. If the task had no run then, the first run that is made later is stored, by a trigger
+    of the table `runs`.
+    """
+    query = "SELECT run_id FROM batch_judges WHERE batch = ? ORDER BY run_id"
+    return tuple(run for (run,) in store.conn.execute(query, [batch]))
+
+
+def sequences(store: Store, batches: Rows[DrawnBatch]) -> list[DrawnSequence]:
+    """Return the sequences that these batches form, with the newest frame last.
+
+    The caller selects the batches that test one judge. Batches that no verdict can use are left out.
+    """
     groups: dict[tuple[object, ...], list[DrawnBatch]] = {}
-    later: dict[str, str] = {}
-    for batch in read_drawn_batches(store, field):
+    for batch in batches:
         if batch.decides:
             groups.setdefault(batch.frame, []).append(batch)
-            for name in batch.plan.shares:
-                later.setdefault(name, batch.name)
-    return [
-        replace(
-            _sequence(store, batches), later=next((later[b.name] for b in batches if b.name in later), None)
-        )
-        for batches in groups.values()
-    ]
+    return [_sequence(store, group) for group in groups.values()]
 
 
-def compute_shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
-    """Return (hash, batches, share) for a draw from this frame.
+def sequences_of(store: Store, field: str, batch: str) -> list[DrawnSequence]:
+    """Return the sequence of a batch for each judge that the batch tests.
 
-    `hash` identifies the frame, and `batches` are the batches of other frames that share units with it.
-    `share` is the share of the significance level that verdicts on these batches have not used.
-
-    `frame` must include the units that earlier batches drew from it.
+    If the batch has no judge yet, return its sequence with the other batches that have none. The result is
+    empty if the batch's units have unequal probabilities.
     """
-    # Without a shared level, a frame that differs by one unit would start the looks again, each time at 5 %.
-    frame_id = frame.fingerprint()
-    earlier = sequences(store, field)
-    for same in earlier:
-        first = same.batches[0].plan
-        if first.frame_id == frame_id and same.later is None:
-            return frame_id, tuple(first.shares), first.level
-    # If another frame followed, an earlier sequence of the same frame also counts, so that returning to a frame
-    # does not restart the looks.
-    others = [s for s in earlier if frame.among(s.units)]
-    names = tuple(b.name for s in others for b in s.batches)
-    return frame_id, names, max(0.0, 1.0 - sum(s.spent for s in others))
-
-
-def sequence_of(store: Store, field: str, batch: str) -> DrawnSequence | None:
-    """Return the sequence of a batch, or None if its units have unequal probabilities."""
-    return next((s for s in sequences(store, field) if batch in (b.name for b in s.batches)), None)
+    drawn = read_drawn_batches(store, field)
+    judges = next((b.judges for b in drawn if b.name == batch), ())
+    selected = [[b for b in drawn if run in b.judges] for run in judges] or [
+        [b for b in drawn if not b.judges]
+    ]
+    formed = [s for some in selected for s in sequences(store, some)]
+    return [s for s in formed if batch in (b.name for b in s.batches)]
 
 
 def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
@@ -224,6 +203,13 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
     # A stopped annotator cannot label any more, so a look does not wait for that person.
     waiting = [any(seat.is_open and not seat.stopped for seat in seats) for seats in of_unit]
     complete = next((i for i, waits in enumerate(waiting) if waits), len(units))
+    stopped: dict[str, int] = {}
+    for person, at in sorted({(s.person, s.stopped_at) for seats in of_unit for s in seats if s.stopped_at}):
+        # Units that all their annotators had begun when the lead stopped this person: so far the lead could look.
+        begun = (all(s.was_begun(at) for s in seats) for seats in of_unit[:complete])
+        seen = next((i for i, was_begun in enumerate(begun) if not was_begun), complete)
+        labelled = any(s.person == person and s.labelled for seats in of_unit[:seen] for s in seats)
+        stopped[person] = max(stopped.get(person, 0), seen if labelled else 0)
     waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
     # The end of a frame is itself a look. Imports may have enlarged the frame, so the end lies beyond the drawn
@@ -240,6 +226,7 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
             sum(seat.counts and not seat.adopted for seat in seats) >= min(2, len(seats)) for seats in of_unit
         ),
         waited_for.name if waited_for is not None and waited_for.closed else None,
+        stopped,
     )
 
 
@@ -249,36 +236,57 @@ def _words(batch: DrawnBatch) -> str:
     words = f"{n:,} units" if n else "the units of the study"
     # These words are short, because the sentence of a verdict may contain all of them and is limited to 60
     # words.
-    labelled = [f"{len(batch.plan.left_out):,} labelled before"] if batch.plan.left_out else []
-    without = ", ".join([*labelled, *(["earlier batches"] if batch.plan.shares else [])])
-    return words + (f" (those with {where})" if where else "") + (f" (without {without})" if without else "")
+    without = f" (without {len(batch.plan.left_out):,} labelled before)" if batch.plan.left_out else ""
+    return words + (f" (those with {where})" if where else "") + without
 
 
 @dataclass(frozen=True)
 class DrawnSeat:
     """The assignment of one unit to one annotator.
 
-    `counts` is true if the annotator labelled the unit and was not stopped by a lead. `adopted` is true if
-    the label was given before the draw.
+    `labelled` is true if the annotator labelled the unit, and `adopted` if the label was given before the
+    draw. `stopped_at` is the time at which a lead stopped the annotator, and `begun_at` the time of the first
+    action on the unit.
     """
 
     person: str
     unit: str
     is_open: bool
-    stopped: bool
-    counts: bool
+    labelled: bool
     adopted: bool
+    stopped_at: str | None
+    begun_at: str | None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a lead stopped the annotator."""
+        return self.stopped_at is not None
+
+    def was_begun(self, at: str) -> bool:
+        """Return whether the annotator had worked on the unit by this time, and nothing is left to do."""
+        return not self.is_open and self.begun_at is not None and self.begun_at <= at
+
+    @property
+    def counts(self) -> bool:
+        """Whether the unit has a label from this annotator that may be used."""
+        return self.labelled and not self.stopped
 
 
 def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     """Return the assignments of a batch's sample."""
-    query = (
-        "SELECT annotator_id, unit_id, status = 'open', s.batch IS NOT NULL, status = 'done' AND s.batch IS NULL, EXISTS "
-        "(SELECT 1 FROM events AS e JOIN sessions AS n USING (session_id) WHERE (e.batch, e.annotator_id, e.position) = "
-        "(a.batch, a.annotator_id, a.position) AND n.version GLOB '* adopt') FROM assignments AS a "
-        "LEFT JOIN stopped AS s USING (batch, annotator_id) WHERE a.batch = ? AND a.role = 'sample'"
-    )
-    return [DrawnSeat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
+    query = """
+        SELECT a.annotator_id, a.unit_id, a.status = 'open', a.status = 'done',
+               coalesce(max(n.version GLOB '* adopt'), 0), s.at, min(e.at)
+        FROM assignments AS a LEFT JOIN stopped AS s USING (batch, annotator_id)
+        LEFT JOIN events AS e ON (e.batch, e.annotator_id, e.position) = (a.batch, a.annotator_id, a.position)
+        LEFT JOIN sessions AS n ON n.session_id = e.session_id
+        WHERE a.batch = ? AND a.role = 'sample' GROUP BY a.annotator_id, a.position ORDER BY a.annotator_id, a.position
+    """
+    rows = store.conn.execute(query, [batch])
+    return [
+        DrawnSeat(person, unit, bool(is_open), bool(done), bool(adopted), stopped, begun)
+        for person, unit, is_open, done, adopted, stopped, begun in rows
+    ]
 
 
 def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
@@ -287,13 +295,14 @@ def split_into_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]
     If the batch cannot be used for a verdict, all units are in one block.
     """
     # Everybody finishes a block before the next one, so that the first units drawn are the first ones labelled.
-    sequence = sequence_of(store, task.spec.questions[0].field, batch)
-    if sequence is None:
+    of_judges = sequences_of(store, task.spec.questions[0].field, batch)
+    if not of_judges:
         return [list(new)]
     by_id = {d.unit_id: d for d in new}
-    cuts = sorted({sequence.place(place) for place in PLACES})
-    blocks: list[list[DrawnUnit]] = []
-    for start, end in pairwise([0, *cuts, len(sequence.units)]):
-        if some := [by_id[u] for u in sequence.units[start:end] if u in by_id]:
-            blocks.append(some)
-    return blocks
+    units = [unit for unit in of_judges[0].units if unit in by_id]
+    # A block ends at the next look at each judge that the batch tests.
+    ends = {u for s in of_judges for place in PLACES for u in s.units[: s.place(place)][-1:]}
+    cuts = [i + 1 for i, unit in enumerate(units) if unit in ends]
+    return [
+        [by_id[u] for u in units[start:end]] for start, end in pairwise([0, *cuts, len(units)]) if start < end
+    ]

@@ -3,6 +3,7 @@
 events        people's actions. Append-only: triggers reject changes, and new rows for a closed batch
 assignments   each annotator's units in order, with the state that is computed from the unit's events
 batches, batch_units, sessions
+batch_judges  the runs that a batch tests, chosen when it is drawn; a trigger of `runs` adds the first run if there was none
 batch_labels  a view of the labels: one row per batch, annotator, unit and field, with layer, value and seconds
 label_imports labels made elsewhere: one row per import that added something
 label_studio_projects, _tasks, _annotations   where a batch was pushed, and what was read back;

@@ -13,19 +13,23 @@ from judge.stats.alternative import CLOSENESS
 SHOWN = 12
 
 
-def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
-    """Return the section on the alternative annotator test. The verdict uses this test if there are at least three people."""
+def alternative(subject: Subject, tests: Mapping[str, tuple[AltTest, AltTest | None]]) -> Section:
+    """Return the section on the alternative annotator test.
+
+    `tests` maps each judge to the test at the level of its authors, so that published values can be repeated, and
+    to the test at the judge's part of a shared level (None if the level is not shared).
+    """
     title = "Alternative annotator test"
     if not tests:
         present = _people_count(subject) if subject.panel.judges else "there is no judge"
         reason = f"the test needs a judge and three people who labelled the same units; {present}"
         return Section("alternative", title, absent=reason)
     blocks: list[Block] = []
-    for i, (judge, test) in enumerate(tests.items(), 1):
+    for i, (judge, (test, shared)) in enumerate(tests.items(), 1):
         if test.winning_rate is None:
             blocks.append(Paragraph(f"{judge} was not tested: {test.reason}."))
         else:
-            blocks.append(Paragraph(_describe_test(judge, test)))
+            blocks.append(Paragraph(_describe_test(judge, test) + _describe_shared(shared)))
         if test.compared:
             blocks.append(_table(judge, test, i, CLOSENESS[subject.panel.level]))
         if test.notes:
@@ -48,6 +52,16 @@ def _describe_test(judge: str, test: AltTest) -> str:
         f"{judge} wins against {won:,} of {format_count(len(test.compared), 'person', 'people')} tested: winning rate {test.winning_rate:.3f} "
         f"({'passed' if test.passed else 'not passed'}; at least 0.5 passes), advantage probability {test.advantage:.3f}. "
         f"Epsilon is {test.epsilon:g}, the false discovery rate {test.q:g}."
+    )
+
+
+def _describe_shared(test: AltTest | None) -> str:
+    """Describe the result at a part of the level, which several judges share. Empty if they do not share it."""
+    if test is None or test.winning_rate is None:
+        return ""
+    return (
+        f" At this judge's part of a rate that all judges share, {test.q:.3g}, the winning rate is {test.winning_rate:.3f} "
+        f"({'passed' if test.passed else 'not passed'})."
     )
 
 

@@ -63,7 +63,6 @@ def _document(store: Store, subject: Subject) -> ReportDocument:
     sections = [
         summary.summary(subject, ruled),
         *rulings.power(ruled),
-        *rulings.limits(subject, ruled),
         people.describe_annotators(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),
@@ -186,7 +185,7 @@ def describe_settings(subject: Subject, rulings: Sequence[Ruling]) -> list[tuple
     sure += "".join(
         f", {level_text(r.confidence)} in the verdict on {r.judge}"
         for r in rulings
-        if r.judge not in looked_at and r.confidence != interval.confidence and summary.has_intervals(r)
+        if r.confidence != interval.confidence and summary.has_intervals(r)
     )
     return [
         ("settings", f"epsilon {epsilon}, margin {options.margin:g}, threshold {options.threshold:g}"),

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 
 from judge.document.blocks import Document, Table, VerdictBox
 from judge.stats.bootstrap import IntervalSettings
-from judge.stats.decision import Point
 from judge.stats.outlook import Chance
 from judge.stats.verdict_rows import Condition, Decision, LabelRow
 from judge.stats.verdict_text import group_by_state
@@ -37,12 +36,12 @@ class Ruling:
     warnings: Sequence[str] = ()
     conditions: Sequence[Condition] = ()
     labels: Sequence[LabelRow] = ()
-    like: str = ""
     chances: Sequence[Chance] = ()
-    curve: Sequence[Point] = ()
     numbers: Table | None = None
     conflicts: int = 0
     """The number of labels in conflict. While any label is in conflict, the verdict is undecided."""
+    is_tested: bool = True
+    """Whether the units were drawn for this judge. If not, its numbers are only estimates."""
     no_labels: bool = False
     """Whether the judge has no label for any of the units that others labelled."""
     confidence: float = IntervalSettings().confidence
@@ -70,7 +69,6 @@ class Ruling:
             f"{self.detail}.",
             self.rule,
             numbers=self.numbers,
-            texts=[self.like] if self.like else [],
             warnings=self.warnings,
             rows=[
                 ("decision", self.decision),
@@ -86,13 +84,11 @@ class Ruling:
             ],
             facts={
                 **attributes(self, "judge", "decision", "sentence", "rule", "because", "draw", "next_place"),
-                **attributes(self, "more_units", "more_questions", "ceiling_known"),
+                **attributes(self, "more_units", "more_questions", "ceiling_known", "is_tested"),
                 "conditions": [asdict(c) for c in self.conditions],
                 "labels": [asdict(row) for row in self.labels],
                 **group_by_state(self.labels),
-                "error_rates": self.like or None,
                 "power": [asdict(c) for c in self.chances],
-                "curve": [asdict(p) for p in self.curve],
                 "warnings": list(self.warnings),
             },
             measures=self.measures,

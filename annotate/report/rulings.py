@@ -1,7 +1,6 @@
 """The verdict on each judge, with the rule that was applied and the numbers.
 
-Figures and tables show how many more labels would decide the verdict, and what the verdict would be with
-other margins or thresholds.
+A figure and a table show how many more labels would decide the verdict.
 """
 
 from __future__ import annotations
@@ -12,15 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.drawing.looks import StudyDraws
+from annotate.drawing.source import VerdictSource
 from annotate.drawing.verdicts import judge_verdicts
 from annotate.report.model import Ruling
 from annotate.report.subject import Subject
-from judge.commands import command
 from judge.document.blocks import Block, Cell, Figure, Section, Table, heads, level_text
 from judge.document.cells import format_count
-from judge.stats import MISSING, AltTest, Verdict, curve
-from judge.stats.rates import describe_rates
+from judge.stats import MISSING, AltTest, Verdict
 from judge.stats.verdict_text import labels_text
 from judge.store import Store
 from judge.store.splits import Look
@@ -34,8 +31,14 @@ SILENT = 0.05
 FEW, UNEVEN = 10, 0.1
 
 
-def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
-    """Return a ruling for each judge, the alternative annotator test of each judge, and the reason if there is no ruling."""
+def rule(
+    store: Store, subject: Subject
+) -> tuple[list[Ruling], dict[str, tuple[AltTest, AltTest | None]], str]:
+    """Return a ruling for each judge, the alternative annotator tests of each judge, and the reason if there is no ruling.
+
+    The first test of a judge has the level of the test's authors. The second has the judge's part of the level,
+    and is None if the level is not shared.
+    """
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
     if not subject.panel.people and subject.reference is None:
@@ -45,16 +48,11 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
             "No verdict yet: only judges labelled this field. Have people label a sample of it, or import gold labels.",
         )
     rulings: list[Ruling] = []
-    tests: dict[str, AltTest] = {}
+    tests: dict[str, tuple[AltTest, AltTest | None]] = {}
     for judge, verdict in _verdicts(store, subject).items():
         look = subject.panel.looks.get(judge)
-        if conflicts := sum(subject.panel.conflicts.values()):
-            # Leaving hard units in conflict must not help: without them, the other units could look
-            # better than the sample is.
-            reason = f"{format_count(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
-            verdict = replace(verdict, decision="undecided", because=reason, held_up=reason)
         if verdict.alt_test:
-            tests[judge] = verdict.alt_test
+            tests[judge] = verdict.alt_test, verdict.alt_test_at_shared_level
         # In the list of all measures, the measures for several judges must be distinguishable.
         measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in verdict.measures)
         rulings.append(
@@ -72,14 +70,13 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
                 measures=measures,
                 warnings=(*verdict.warnings, *_warnings(subject, judge), *_describe_look(look)),
                 conditions=verdict.conditions,
-                conflicts=conflicts,
+                conflicts=sum(subject.panel.conflicts.values()),
                 no_labels=verdict.draw.no_labels,
+                is_tested=verdict.draw.is_tested,
                 confidence=verdict.limits.confidence,
-                shared_by="" if look else _describe_sharing(verdict),
+                shared_by=_describe_sharing(verdict),
                 labels=verdict.labels,
-                like=_describe_rates(subject, verdict),
                 chances=verdict.outlook.curve if verdict.outlook else (),
-                curve=curve(verdict) if subject.options.curve else (),
             )
         )
     return rulings, tests, ""
@@ -87,7 +84,7 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
 
 def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
     return judge_verdicts(
-        StudyDraws(store, subject.panel, subject.options.batch, subject.table is not None),
+        VerdictSource(store, subject.panel, subject.options.batch, subject.table is not None),
         subject.resolved,
         power=0.8,
         name=subject.panel.coefficient,
@@ -101,9 +98,9 @@ def _describe_sharing(verdict: Verdict) -> str:
     Each look or judge gets a part of the error rate, so the verdict's intervals are wider than 95 % intervals. The
     result is empty if the error rate is not divided.
     """
-    looks, family = verdict.draw.looks, len(verdict.draw.family)
+    looks, judges = verdict.draw.looks, verdict.draw.judges
     parts = ["several looks at the units"] if looks is not None and len(looks.spent) > 1 else []
-    return " and by ".join([*parts, *([f"{family} judges"] if family > 1 else [])])
+    return " and by ".join([*parts, *([f"{judges} judges"] if judges > 1 else [])])
 
 
 def _because(verdict: Verdict) -> str:
@@ -119,12 +116,6 @@ def _because(verdict: Verdict) -> str:
     if not n_skipped:
         return text
     return f"{text}; {format_count(n_skipped, 'person', 'people')} left out of the alt-test"
-
-
-def _describe_rates(subject: Subject, verdict: Verdict) -> str:
-    """Return a sentence with the rule's error rates in simulated studies that resemble this study."""
-    # The simulated studies have labels, so nothing is known about numbers.
-    return "" if subject.panel.numeric else describe_rates(verdict)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
@@ -183,28 +174,26 @@ def _warn_chance(subject: Subject) -> list[str]:
 
 def describe_draw(verdict: Verdict) -> str:
     """Describe how many units the verdict is based on, and how they were drawn."""
-    looks = verdict.draw.looks
-    n = verdict.of.n_units
-    if looks is None or not looks.places:
-        return f"{format_count(n, 'unit')} {verdict.draw.words}"
-    # The judge was run on selected units only, or people skipped units, so the other units were not compared.
-    drawn = looks.places[-1]
-    compared = f"{n:,} of " if drawn - n > SILENT * drawn else ""
-    return f"{compared}{format_count(drawn, 'unit')} {verdict.draw.words}"
+    n, drawn = verdict.of.n_units, verdict.of.n_asked
+    # The share of units with the labels that the verdict needs is part of the evidence.
+    compared = f"{n:,} of " if n < drawn and not verdict.of.sums.weighted else ""
+    units = n if verdict.of.sums.weighted else drawn
+    return f"{compared}{format_count(units, 'unit')} {verdict.draw.words}"
 
 
 def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
-    """Return the verdict as a text of at most 60 words, not counting names.
+    """Return the verdict as a text of at most 66 words, not counting names.
 
-    The text says whom the judge was compared with, on which units, with what result, and what to do next.
+    The text says how well the judge agrees with people, how well they agree with each other, on which units,
+    with what result, and what to do next.
     """
     if verdict.draw.no_labels:
         return f"No verdict on '{subject.panel.field}': {verdict.refused}."
-    people = len(verdict.people)
-    whom = f"{people} people" if people > 1 else f"'{verdict.source}'"
-    family = len(verdict.draw.family)
-    of_family = f", one of {family} judges," if family > 1 else ""
-    start = f"{judge}{of_family} was compared with {whom} on {describe_draw(verdict)}."
+    # Nothing is known about how the units of a table or an import were chosen.
+    chance = "" if verdict.draw.is_random else "If these units are a random sample: "
+    # Without a verdict, the reason says what is missing, and the sentence must stay short.
+    units = format_count(verdict.of.n_units, "unit") if verdict.refused else describe_draw(verdict)
+    start = f"{chance}{judge}{_agreements(verdict)}, on {units}."
     if verdict.decision in ("trust", "trust in part"):
         which = f" {labels_text(verdict.labels)}" if verdict.decision == "trust in part" else ""
         head = "Trust it" if verdict.decision == "trust" else "Trust it partly"
@@ -217,6 +206,19 @@ def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
     return (
         f"{start} Undecided on '{subject.panel.field}': {verdict.held_up or _open(verdict)}.{_ahead(verdict)}"
     )
+
+
+def _agreements(verdict: Verdict) -> str:
+    """Describe the judge's agreement with people, and people's agreement with each other.
+
+    The text follows the name of the judge.
+    """
+    values = [m.value for m in verdict.measures if m.measure != "pooled_kappa_difference"]
+    with_people, *among = ["undefined" if value is None else f"{value:.2f}" for value in values]
+    whom = f"{len(verdict.people)} people" if verdict.people else f"'{verdict.source}'"
+    judges = f", one of {verdict.draw.judges} judges," if verdict.draw.judges > 1 else ""
+    others = f", they with each other at {among[0]}" if among else ""
+    return f"{judges} agrees with {whom} at kappa {with_people}{others}"
 
 
 def _limit(verdict: Verdict) -> str:
@@ -291,8 +293,8 @@ def _describe_look(look: Look | None) -> list[str]:
     if look is None:
         return []
     return [
-        f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): the verdict and comparisons with "
-        f"other judges are tested at the level {look.level:.4g}, and all intervals for this judge are "
+        f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): comparisons with other judges "
+        f"are tested at the level {look.level:.4g}, and all intervals for this judge outside the verdict are "
         f"{100 * look.confidence:.6g} % intervals."
     ]
 
@@ -329,53 +331,3 @@ def _curve(number: int, ruling: Ruling) -> Figure:
         "distrusted": [c.distrusted for c in ruling.chances],
     }
     return Figure(f"power_{number}_figure", caption, text, "power", data, table)
-
-
-def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
-    """Return the section with the verdict under other margins and epsilons, or under other thresholds.
-
-    The list is empty if no other limits were requested.
-    """
-    blocks: list[Block] = [
-        _tabulate_limits(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve
-    ]
-    return [Section("curve", "The verdict with other limits", blocks)] if blocks else []
-
-
-def _tabulate_limits(subject: Subject, number: int, ruling: Ruling) -> Figure:
-    """Return a grid of verdicts. Its rows are margins (or thresholds), and its columns are epsilons if the rule uses epsilon."""
-    options = subject.options
-    by_margin = ruling.curve[0].threshold is None
-    limit_name = "margin" if by_margin else "threshold"
-    # Epsilons in the order of the curve. Without epsilon, there is one column.
-    rows = list(dict.fromkeys(p.margin if by_margin else p.threshold for p in ruling.curve))
-    across = list(dict.fromkeys(p.epsilon for p in ruling.curve))
-    decisions = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}
-    cells = [[decisions[row, e] for e in across] for row in rows]
-    across_heads = ["verdict" if e is None else f"epsilon {e:g}" for e in across]
-    evidence = ruling.conditions[0]
-    over = "margin and epsilon" if across != [None] else limit_name
-    caption = f"The verdict on {ruling.judge} over {over}"
-    n = f"{format_count(evidence.n_units, 'unit')} of {format_count(evidence.n_clusters, 'question')}"
-    note = f"The same rule on the same {n}. A limit that is chosen after looking at this table is no longer a test."
-    table = Table(
-        f"curve_{number}",
-        caption,
-        heads("text", limit_name, *across_heads),
-        [[f"{row:g}", *line] for row, line in zip(rows, cells, strict=True)],
-        (note,),
-    )
-    limit = options.margin if by_margin else options.threshold
-    same = {d: sum(line.count(d) for line in cells) for d in dict.fromkeys(d for line in cells for d in line)}
-    counts = ", ".join(f"{d} at {k} of {format_count(len(ruling.curve), 'point')}" for d, k in same.items())
-    here = f"{limit_name} {limit:g}" + (f" and epsilon {options.epsilon:g}" if across != [None] else "")
-    text = f"Grid of the verdict over {over}: {counts}; {ruling.decision} at {here}, as requested."
-    data = {
-        "rows": [f"{row:g}" for row in rows],
-        "columns": ["" if e is None else f"{e:g}" for e in across],
-        "cells": cells,
-        "asked": [rows.index(limit), 0 if across == [None] else across.index(options.epsilon)],
-        "up": limit_name,
-        "across": "" if across == [None] else "epsilon",
-    }
-    return Figure(f"curve_{number}_figure", caption, text, "decisions", data, table)

@@ -42,7 +42,6 @@ class ReportOptions:
     margin: float = -0.1
     threshold: float = 0.667
     least_others: int = 1
-    curve: bool = False
     annotators: Sequence[str] | None = None
     level: str | None = None
     order: Sequence[str] | None = None

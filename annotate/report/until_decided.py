@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from annotate.drawing.extend import extend_batch
-from annotate.drawing.sequences import sequence_of
+from annotate.drawing.sequences import sequences_of
 from annotate.leading.lead import close_batch
 from annotate.leading.progress import show_batch
 from annotate.leading.watch import duration
@@ -45,10 +45,13 @@ def next_block(store: Store, name: str) -> NextBlock:
             f"batch '{name}' was not drawn with --until-decided; to add units: {command('annotate batches extend', name, '--to', 'N')}"
         )
     field = info.task.spec.questions[0].field
-    sequence = sequence_of(store, field, name)
-    if info.closed or sequence is None:
+    of_judges = sequences_of(store, field, name)
+    if info.closed or not of_judges:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
-    rulings = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
+    # The next look is the nearest one of the judges that the batch tests.
+    sequence = min(of_judges, key=lambda s: len(s.units))
+    ruled = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
+    rulings = [ruling for ruling in ruled if ruling.is_tested]
     messages = [f"{ruling.judge}: {ruling.decision}. {_describe_limit(ruling)}" for ruling in rulings]
     # The verdict uses an unbroken sequence of complete units from the first one, so an open unit blocks all later ones.
     if waiting := len(sequence.units) - sequence.complete:

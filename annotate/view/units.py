@@ -19,7 +19,6 @@ from annotate.sitting import exposure
 from annotate.sitting.queue import batch_info
 from judge.errors import UsageError
 from judge.labels import relation
-from judge.labels.batches import fix_families
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store, splits
@@ -107,9 +106,6 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
         with store.transaction() as conn:
             for person in reveal_to:
                 exposure.note_view(conn, person)
-    for question in task.spec.questions:
-        # The page has judges' labels beside people's labels.
-        fix_families(store, question.field)
     runs = _runs(store)
     units = _with_texts(store, task, waiting)
     _add_labels(store, task, units, runs)

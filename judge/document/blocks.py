@@ -281,7 +281,6 @@ class VerdictBox:
     detail: str
     rule: str = ""
     numbers: Table | None = None
-    texts: Sequence[str] = ()
     warnings: Sequence[str] = ()
     rows: Sequence[tuple[str, Cell]] = ()
     facts: Mapping[str, Json] = field(default_factory=dict)

@@ -343,34 +343,6 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9)
 
 
-# Each decision's mark is drawn in its cell, so that decisions do not differ by colour only.
-DECIDED = {
-    "trust": ("✓ trust", "judge", 0.55),
-    "trust in part": ("◐ in part", "judge", 0.3),
-    "undecided": ("? open", "soft", 0.12),
-    "do not trust": ("✕ do not", "people", 0.45),
-}
-
-
-def _decisions(figure: Any, data: Mapping[str, Json]) -> None:
-    cells, rows, columns = data["cells"], data["rows"], data["columns"]
-    axes = _axes(figure, 1.1 + 0.68 * max(len(columns), 3), 0.9 + 0.34 * len(rows))
-    for i, row in enumerate(cells):
-        for j, decision in enumerate(row):
-            text, colour, alpha = DECIDED[decision]
-            _box(axes, j, i, 0.96, 0.92, linewidth=0, facecolor=COLOUR[colour], alpha=alpha)
-            if data["asked"] == [i, j]:
-                _box(axes, j, i, 0.92, 0.88, linewidth=1.6, fill=False, edgecolor=COLOUR["ink"])
-            _center_text(axes, j, i, text, 8)
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(-0.5, len(rows) - 0.5)
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
-    _hide_frame(axes)
-    axes.set_xlabel(data["across"])
-    axes.set_ylabel(data["up"])
-
-
 DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "heat_map": _heat_map,
     "dots": _dots,
@@ -381,7 +353,6 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "power": _power,
     "curve": _curve,
     "front": _front,
-    "decisions": _decisions,
 }
 
 

@@ -1,13 +1,10 @@
 """Read the annotators, units and design weights of annotation batches."""
 
-import sqlite3
 from dataclasses import dataclass
 
 from judge.errors import UsageError
-from judge.labels.relation import judges_of
 from judge.store import Store
 from judge.store.export import read_stored_task
-from judge.store.study import dumps
 
 DRAWN = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
 
@@ -88,47 +85,6 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
     # The tolerance covers the rounding of stored weights.
     even = not weights or max(weights.values()) - min(weights.values()) <= 1e-9
     return {} if even else weights
-
-
-def fix_families(store: Store, field: str) -> None:
-    """Store which judges are tested on each batch's units. The judges of a batch share one significance level.
-
-    A judge is stored if it labelled at least half of the batch's units. If no judge did, all judges that
-    labelled any of these units are stored.
-
-    This is called whenever human labels are read together with a judge's labels, so that nobody can choose
-    the judges after seeing results. It does not change batches without labels, or batches for which the
-    judges are already stored.
-    """
-    # Somebody who sees a judge's results on these units may choose the next judge by them. A family that is fixed
-    # later would be too small.
-    query = (
-        "SELECT batch, task FROM batches AS b WHERE coalesce(json_array_length(options, '$.judges'), 0) = 0 AND EXISTS "
-        "(SELECT 1 FROM assignments AS a WHERE a.batch = b.batch AND a.role = 'sample' AND a.status = 'done')"
-    )
-    for batch, task in store.conn.execute(query).fetchall():
-        if field not in read_stored_task(store, task).fields:
-            continue
-        units = [
-            u
-            for (u,) in store.conn.execute(
-                "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
-            )
-        ]
-        labelled = judges_of(store.conn, field, units)
-        # If no judge has half of them, the best of several short runs could be chosen and finished.
-        family = [run for run, n in labelled.items() if 2 * n >= len(units)] or list(labelled)
-        if not family:
-            continue
-        try:
-            store.conn.execute(
-                "UPDATE batches SET options = json_set(options, '$.judges', json(?)) WHERE batch = ?",
-                [dumps(family), batch],
-            )
-        except sqlite3.OperationalError as e:
-            # A read-only study can still be read. The family is fixed by the next process that can write.
-            if "readonly" not in str(e):
-                raise
 
 
 @dataclass(frozen=True)

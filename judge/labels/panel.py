@@ -409,18 +409,12 @@ class Panel:
             )
         return keys
 
-    def select_judged(
-        self, judge: str, reference: str | None, people: Sequence[str] | None = None
-    ) -> Ratings:
-        """Return the units on which a verdict about the judge is based.
-
-        These are the units that the judge was asked to label, and that the reference or one of `people`
-        (default: all human annotators) labelled.
-        """
-        others = [*(self.people if people is None else people), *([reference] if reference else [])]
-        labelled = (self.table.select(others).codes != MISSING).any(axis=1)
-        table = self.table.subset(np.asarray(labelled & self.asked_units[judge]))
-        return self.add_weights(table, *others[:1])
+    def select_judged(self, judge: str, others: Sequence[str]) -> Ratings:
+        """Return the units that the judge or one of `others` labelled or was asked to label."""
+        columns = [judge, *others]
+        requested = np.logical_or.reduce([self.asked_units[name] for name in columns])
+        labelled = (self.table.select(columns).codes != MISSING).any(axis=1)
+        return self.add_weights(self.table.subset(np.asarray(requested | labelled)), *others[:1])
 
     def compare_judges(
         self, judges: Sequence[str], reference: str, **options: Unpack[IntervalOptions]

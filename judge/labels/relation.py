@@ -190,13 +190,10 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
     return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
 
 
-def count_labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
-    """Return how many of these units were labelled after the given time. Judges' labels do not count."""
-    query = (
-        "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
-        "WHERE a.kind <> 'judge' AND s.field = ? AND s.stored > ? AND s.unit_id IN (SELECT value FROM json_each(?))"
-    )
-    return int(conn.execute(query, [field, at, dumps(list(units))]).fetchone()[0])
+def read_people(conn: sqlite3.Connection, field: str) -> set[str]:
+    """Return the people who labelled at least one unit for the field."""
+    query = f"SELECT DISTINCT l.annotator_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) WHERE a.kind = 'human' AND l.field = ?"
+    return {person for (person,) in conn.execute(query, [field])}
 
 
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ import numpy as np
 from judge.errors import BadInput, UsageError
 from judge.labels import relation
 from judge.labels.annotators import find_annotators
-from judge.labels.batches import fix_families, members, weights
+from judge.labels.batches import members, weights
 from judge.labels.definitions import definition_of, definitions_of, read_stored_tasks
 from judge.labels.panel import Panel
 from judge.labels.stored import StoredColumn, UnitRows, read_probabilities, tabulate
@@ -164,9 +164,6 @@ def read_panel(
         for c in columns
         if distributions and kinds[c.annotator] is AnnotatorKind.JUDGE and level not in NUMERIC
     }
-    # A reader may choose the next judge by these numbers, so the family is fixed before they are returned.
-    if {AnnotatorKind.HUMAN, AnnotatorKind.JUDGE} <= {kinds[n] for n in names}:
-        fix_families(store, name)
     conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}
     if conflicts:
         notes.append(Note("in_conflict", n=sum(conflicts.values()), who=tuple(conflicts)))

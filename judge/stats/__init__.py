@@ -24,7 +24,7 @@ from judge.stats.bootstrap import IntervalOptions
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, correct_mean
-from judge.stats.decision import Verdict, curve, verdict
+from judge.stats.decision import Verdict, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures
 from judge.stats.paired import Comparison, compare

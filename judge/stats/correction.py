@@ -202,6 +202,11 @@ class _Sample:
         # A standard error computed from few successes is too small exactly when there are fewest: with p = .05 and 100
         # units the symmetric interval contains the truth in 89 % of samples.
         share, n = effective_share(np.nan_to_num(values), weights, self.groups)
+        n_units = int((weights > 0).sum())
+        if n_units > g:
+            # With a rare label in few questions, the spread between questions is too small exactly when the share is too
+            # low: with a share of .03 and 30 questions of ten, coverage was .90. One more question of the label is added.
+            n = share * (1 - share) / (share * (1 - share) / n + 1 / (n_units * g))
         t = float(stdtrit(g - 1, 1 - (1 - self.confidence) / 2))
         middle, scale = share + t * t / (2 * n), 1 + t * t / n
         reach = t * sqrt(share * (1 - share) / n + t * t / (4 * n * n))
@@ -213,7 +218,8 @@ class _Sample:
         """Return the measure with the given value and a t interval.
 
         `residuals` is 0 or the number of labelled units. If it is not 0 and there are `bounds`, the variance
-        is increased as if two more units had the largest possible error, one in each direction.
+        is increased as if two more questions had the largest possible error, one in each direction, on the
+        square root of their units.
         """
         base = replace(base, confidence=self.confidence)
         least, most = self.bounds or (-np.inf, np.inf)
@@ -227,8 +233,9 @@ class _Sample:
         few = (Note("few_labelled", n=g, noun=noun, least=30),) if g < 30 else ()
         # With a rare label, the sample may contain no error. The standard error is then too small exactly when the
         # estimate is too low. With 2 to 5 % of a label and 50 to 300 labels, coverage was .86 to .94 without
-        # pseudo-residuals. With them it was .94 to 1.00.
-        pseudo = 2 * ((most - least) / residuals) ** 2 if residuals and self.bounds else 0.0
+        # pseudo-residuals. With them it was .94 to 1.00. Errors come in questions: with a share of .03 in 30 questions of
+        # ten units, pseudo-residuals of single units covered .85 to .88, and these cover .99.
+        pseudo = 2 * (most - least) ** 2 / (residuals * g) if residuals and self.bounds else 0.0
         error = float(np.sqrt(g / (g - 1) * (influence**2).sum() + pseudo))
         if error < SAME:
             return self._constant(base, value, g, (*cut, *few))

@@ -1,14 +1,14 @@
 """Decide whether a judge can be trusted, by a rule whose conditions are tested in both directions.
 
 docs/verdict.md explains the rule. `conditions` computes its conditions, `looks` sets the significance level
-of each look, and `outlook` estimates how many labels are still needed. `curve` applies the rule to the same
-labels with other limits.
+of each look, and `outlook` estimates how many labels are still needed. Tables, imported labels and drawn
+batches are all decided here. They differ only in the labels and in the `Draw` that they pass.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any, Unpack
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
 from judge.stats.bootstrap import IntervalOptions
 from judge.stats.condition_estimates import estimates
 from judge.stats.conditions import ConditionArrays, rule
-from judge.stats.looks import MOST_MISSING, PLACES, Draw, Looks, boundary, compute_spent
+from judge.stats.looks import PLACES, Draw, Looks, boundary, compute_spent
+from judge.stats.objections import coverage, lone_annotator
 from judge.stats.outlook import LookAhead, Outlook, outlook
 from judge.stats.pairwise import Copy, find_copies, identical
 from judge.stats.ratings import FloatArray, Ratings
@@ -40,9 +41,12 @@ class Verdict:
     took part, and `source` is the single source of labels, if there is only one.
 
     `of` contains the data to which the rule was applied, and `limits` contains its limits. `draw` describes
-    how the labelled units were selected. `held_up` is the reason why these units cannot support trust, or
-    empty if they can. `copies` are annotators whose labels are nearly identical to the judge's; if there are
-    any, the judge is not trusted.
+    how the labelled units were selected. `held_up` is the reason why the verdict is undecided although the
+    agreement may be high enough, or empty if there is no such reason. `copies` are annotators whose labels are
+    nearly identical to the judge's; if there are any, the judge is not trusted.
+
+    `alt_test` is the alternative annotator test at the level of its authors. If several judges share the
+    level, `alt_test_at_shared_level` is the same test at this judge's part.
     """
 
     judge: str
@@ -61,6 +65,7 @@ class Verdict:
     draw: Draw
     measures: tuple[Measure, ...] = ()
     alt_test: AltTest | None = None
+    alt_test_at_shared_level: AltTest | None = None
     outlook: Outlook | None = None
     warnings: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
@@ -97,7 +102,7 @@ def verdict(
     labels on which people agree). `gold` is a column of gold labels: if annotators contradict it, the verdict
     is undecided.
 
-    Agreement is averaged within the units that the judge and two annotators labelled. Chance agreement comes
+    Every unit in `ratings` counts as drawn: a missing label lowers the coverage. Agreement is averaged within the units that the judge and two annotators labelled. Chance agreement comes
     from the pooled label shares. `name` and `level` determine whether similar labels count as partial
     agreement.
 
@@ -138,7 +143,10 @@ def verdict(
     if draw.looks:
         # Units of one sequence have equal weights; units with other weights are outside its masks.
         ratings = replace(ratings, weights=None)
-    used = ratings.subset(draw.looks.masks[-1]) if draw.looks and draw.looks.masks else ratings
+    used, fresh = ratings, draw.fresh
+    if draw.looks and draw.looks.masks:
+        at_look = draw.looks.masks[-1]
+        used, fresh = ratings.subset(at_look), None if fresh is None else fresh[at_look]
     about_it = sides(used)
     if draw.looks and draw.looks.masks:
         # The table lacks units that every annotator skipped, so the number of drawn units comes from the sequence.
@@ -152,44 +160,54 @@ def verdict(
     )
     outcome = rule(about_it.sums, limits)
     decision = DECISIONS[int(outcome.decision[0])]
-    test = None
+    test, at_shared_level = None, None
     if about_it.regime == "people" and len(about_it.people) >= 3:
-        test = alt_test(
+        run_test = partial(
+            alt_test,
             used,
             judge,
             about_it.people,
             epsilon=epsilon,
-            q=limits.q,
             # Two ratios are rarely equal, so a test of equality would find only ties. Their distance is used instead.
             level="interval" if level == "ratio" else level,
             least_others=least_others,
             clustered=clustered,
         )
+        # The authors test each judge at this level, so that published values can be repeated.
+        test = run_test(q=Limits.q)
+        at_shared_level = run_test(q=Limits.q * draw.share) if draw.judges > 1 else None
     table = used.select(about_it.people) if about_it.people else None
     conditions = verdict_rows.conditions(about_it, outcome, limits, test, table)
+    questions = int(outcome.of.questions[0])
     labels = (
         verdict_rows.labels(used, outcome, limits) if about_it.regime == "people" and limits.by_label else ()
     )
     # One duplicated annotator moves a good judge by -.11, so the user must learn of it.
     warnings = identical(table) if table is not None else ()
-    voices = about_it.people or tuple(p for p in people if p == about_it.source)
-    copies = find_copies(used.select(voices), used.column(judge)) if voices else ()
-    objection = ""
+    covered, uncovered = coverage(used, about_it, fresh, draw.remedy)
+    conditions = (conditions[0], covered, *conditions[1:])
+    objection = uncovered
+    copies: tuple[Copy, ...] = ()
     # A draw in equal parts by the judge's label is not valid at 300 units: a judge at the margin was trusted in 4 to 22 %.
     if draw.refused:
-        decision = "undecided"
+        decision, objection = "undecided", ""
         conditions = tuple(replace(c, state="not asked") for c in conditions)
         if used.weights is not None:
             conditions, labels = verdict_rows.remove_intervals(conditions, labels)
-    # An objection can only prevent trust: a judge that fails also fails with copied labels.
-    elif decision != "do not trust":
+    else:
         of_gold = None
+        voices = about_it.people or tuple(p for p in people if p == about_it.source)
         if gold is not None and voices and gold not in voices and gold != about_it.source:
             of_gold = gold, rule(sides(used, gold).sums, limits)
-        added, objection = _objections(copies, of_gold, draw, limits, int(outcome.of.questions[0]))
+        copies = find_copies(used.select(voices), used.column(judge)) if voices else ()
+        added, reason = _objections(about_it, table, copies, of_gold, limits, questions)
         conditions = (*conditions, *added)
-    if objection:
-        decision = "undecided"
+        # Too few labels leave every decision open. The other objections can only prevent trust: a judge that fails also
+        # fails with copied labels.
+        if uncovered or (decision != "do not trust" and (reason or draw.objection)):
+            objection, decision = draw.objection or uncovered or reason, "undecided"
+        else:
+            objection = ""
     ahead = None
     if draw.no_labels:
         # More units would not help a judge that has labelled none.
@@ -220,6 +238,7 @@ def verdict(
         draw,
         verdict_rows.measures(judge, about_it, outcome, limits, name, level, field),
         test,
+        at_shared_level,
         ahead,
         tuple(warnings),
         tuple(copy.person for copy in copies),
@@ -228,34 +247,35 @@ def verdict(
 
 
 def _objections(
+    case: Case,
+    table: Ratings | None,
     copies: Sequence[Copy],
     of_gold: tuple[str, ConditionArrays] | None,
-    draw: Draw,
     limits: Limits,
     questions: int,
 ) -> tuple[tuple[Condition, ...], str]:
     """Return the conditions that rule out trust regardless of the judge's agreement, and the first reason (""
     if there is none).
 
-    The possible reasons are, in this order: annotators who copied the judge, gold labels that annotators
-    contradict, and a sample that somebody may have chosen.
+    The possible reasons are, in this order: annotators who copied the judge, a person who agrees with the
+    others too little, and gold labels that annotators contradict.
     """
     added: list[Condition] = []
     objection = ""
     if copies:
         added.append(verdict_rows.independence(copies, questions))
-        objection = f"the labels of {list_briefly([copy.person for copy in copies])} are nearly identical to the judge's"
+        names = list_briefly([copy.person for copy in copies])
+        objection = f"the labels of {names} are nearly identical to the judge's"
+    if table is not None:
+        row, apart = lone_annotator(table, case.sums.agreement, limits, case.n_units, questions)
+        added += [row] if row is not None else []
+        objection = objection or apart
     if of_gold is not None:
         gold, against = of_gold
         if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
             added.append(verdict_rows.gold_agrees(against, gold, limits))
             objection = objection or f"people contradict '{gold}'"
-    if draw.looks and draw.looks.chosen > MOST_MISSING:
-        objection = objection or (
-            f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or labelled by people who were "
-            f"excluded; the remaining units may be easier"
-        )
-    return tuple(added), objection or draw.unlabelled
+    return tuple(added), objection
 
 
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
@@ -312,44 +332,3 @@ def _compute_more(ahead: Outlook | None, outcome: ConditionArrays) -> tuple[int 
     missing = FEWEST_FOR_T_TEST - questions
     per = float(outcome.of.units[0]) / questions if questions else 1.0
     return missing, max(missing, round(missing * per))
-
-
-MARGINS = (-0.3, -0.25, -0.2, -0.15, -0.1, -0.05, 0.0)
-EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-THRESHOLDS = (0.2, 0.4, 0.5, 0.6, 0.667, 0.7, 0.8, 0.9)
-
-
-@dataclass(frozen=True)
-class Point:
-    """The decision at these limits. A limit that has no effect in this study is None."""
-
-    margin: float | None
-    epsilon: float | None
-    threshold: float | None
-    decision: Decision
-
-
-def curve(computed: Verdict) -> tuple[Point, ...]:
-    """Apply the rule to the same labels at several limits, including those of the verdict itself.
-
-    Epsilon has an effect only if the alt-test applies, for which three annotators must each share ten
-    questions with the judge. The threshold has an effect only if there is one source of labels. If a limit is
-    chosen after looking at this curve, the rule is no longer a test, and the caller must say so.
-    """
-    limits = computed.limits
-
-    def at(**given: Any) -> Decision:
-        decision = DECISIONS[int(rule(computed.of.sums, replace(limits, **given)).decision[0])]
-        # No limit makes copied labels independent of the judge, or an unequal draw equal.
-        return (
-            "undecided" if computed.refused or (computed.held_up and decision != "do not trust") else decision
-        )
-
-    if computed.regime == "threshold":
-        steps = sorted({*THRESHOLDS, limits.threshold})
-        return tuple(Point(None, None, t, at(threshold=t)) for t in steps)
-    margins = sorted({*MARGINS, limits.margin})
-    if all(c.state == "not asked" for c in computed.conditions if c.name == "alt_test"):
-        return tuple(Point(m, None, None, at(margin=m)) for m in margins)
-    grid = product(margins, sorted({*EPSILONS, limits.epsilon}))
-    return tuple(Point(m, e, None, at(margin=m, epsilon=e)) for m, e in grid)

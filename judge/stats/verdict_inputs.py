@@ -6,7 +6,7 @@ once, for simulations and plans.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 from judge.errors import BadInput
 from judge.stats.coefficients import disagreement
 from judge.stats.patterns import n_present
-from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings, effective_size
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings, effective_size
 
 HOLDS, OPEN, FAILS = 1, 0, -1
 UNDECIDED, TRUST, IN_PART, DISTRUST = 0, 1, 2, 3
@@ -27,10 +27,11 @@ FEWEST_OTHER = 10
 class Limits:
     """The limits of the conditions: `margin` (a), `epsilon` and `q` (c), `label_margin` (d), `ceiling` (e).
 
-    `threshold` replaces (a) if there is only one source of labels. If `clustered` is False, (c) treats each
-    unit as a question of its own, as the code of the alt-test's authors does. `near_labels` is true if
-    similar labels count as partial agreement (ordinal labels with quadratic weights). In that case, (b) and
-    (c) also take part in the decision.
+    `threshold` replaces (a) if there is only one source of labels. `apart` is the limit for a person who
+    agrees with the others less than the others agree with each other. If `clustered` is False, (c) treats
+    each unit as a question of its own, as the code of the alt-test's authors does. `near_labels` is true if
+    similar labels count as partial agreement (ordinal labels with quadratic weights). Only then, (b) and (c)
+    take part in the decision.
     """
 
     margin: float = -0.1
@@ -38,6 +39,7 @@ class Limits:
     threshold: float = 0.667
     label_margin: float = -0.2
     ceiling: float = 0.2
+    apart: float = 0.1
     q: float = 0.05
     clustered: bool = True
     by_label: bool = True
@@ -128,19 +130,61 @@ def sums(
         judge, people, clusters = judge[:, order], people[:, order], clusters[order]
         weights = None if weights is None else weights[order]
     starts = np.flatnonzero(np.r_[True, clusters[1:] != clusters[:-1]])
-    labels, k = len(agreement), people.shape[2]
-    votes = np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
-    judge_votes = (judge[..., None] == np.arange(labels)).astype(np.float64)
+    k = people.shape[2]
+    votes = _count_votes(people, len(agreement))
+    features = _features(judge, votes, agreement, min(2, k))
+    if weights is not None:
+        features = features * weights[:, None]
+    rows = np.add.reduceat(features, starts, axis=1)
+    apart = _apart(judge, people, votes, distance, starts, least_others)
+    return Sums(rows, *apart, agreement, k == 1, weights is not None)
+
+
+def sums_by_person(
+    people: IntArray, clusters: IntArray, agreement: FloatArray, weights: FloatArray | None = None
+) -> Iterator[Sums]:
+    """Yield, for each person, the sums by question of a comparison between this person and the other people.
+
+    The person takes the place of the judge. The arguments are those of `sums`; units of a question must be
+    adjacent.
+    """
+    votes = _count_votes(people, len(agreement))
+    for codes in np.moveaxis(people, 2, 0):
+        # In a crowd, each person labelled few of the units.
+        kept = (codes != MISSING).any(axis=0)
+        if not kept.any():
+            kept[:1] = True
+        labels, by_question = codes[:, kept], clusters[kept]
+        others = votes[:, kept] - (labels[..., None] == np.arange(len(agreement)))
+        features = _features(labels, others, agreement, 2)
+        if weights is not None:
+            features = features * weights[kept][:, None]
+        starts = np.flatnonzero(np.r_[True, by_question[1:] != by_question[:-1]])
+        nothing = np.zeros((len(people), len(starts), 0))
+        rows = np.add.reduceat(features, starts, axis=1)
+        yield Sums(rows, nothing, nothing, nothing, agreement, False, weights is not None)
+
+
+def _count_votes(people: IntArray, labels: int) -> FloatArray:
+    """Return how many people gave each label, [studies, units, labels]."""
+    return np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
+
+
+def _features(judge: IntArray, votes: FloatArray, agreement: FloatArray, least: int) -> FloatArray:
+    """Return the columns of `Sums.rows` for each unit.
+
+    A unit counts if the judge labelled it, and if at least `least` people did.
+    """
+    judge_votes = (judge[..., None] == np.arange(len(agreement))).astype(np.float64)
     m = votes.sum(axis=-1)
-    # With two or more people a unit needs two labels: agreement among people is measured on the same units.
-    used = (m >= min(2, k)) & (judge != MISSING)
+    used = (m >= least) & (judge != MISSING)
     divisor = np.where(used, m, 1.0)[..., None]
     pairs = np.where(used & (m > 1), m * (m - 1), np.inf)[..., None]
     by_label = np.where(used[..., None], votes / divisor, 0.0)
     own_used = np.where(used[..., None], judge_votes, 0.0)
     near = by_label @ agreement
     alike = (votes * (votes @ agreement)).sum(axis=-1, keepdims=True) - m[..., None]
-    features = np.concatenate(
+    return np.concatenate(
         [
             used[..., None],
             (near * own_used).sum(axis=-1, keepdims=True),
@@ -152,23 +196,17 @@ def sums(
         ],
         axis=-1,
     )
-    if weights is not None:
-        features = features * weights[:, None]
-    rows = np.add.reduceat(features, starts, axis=1)
-    apart = _apart(judge, people, votes, m, distance, starts, least_others)
-    return Sums(rows, *apart, agreement, k == 1, weights is not None)
 
 
 def _apart(
     judge: IntArray,
     people: IntArray,
     votes: FloatArray,
-    m: FloatArray,
     distance: FloatArray,
     starts: IntArray,
     least_others: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    k = people.shape[2]
+    k, m = people.shape[2], votes.sum(axis=-1)
     shape = (len(judge), len(starts), k if k > 2 else 0)
     total, units, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     far = votes @ distance if k > 2 else votes
@@ -195,7 +233,8 @@ class Case:
     """The arrays of one study from which a verdict, its plan and its curves are computed.
 
     Of the `n_asked` units, `n_units` have the labels that a verdict needs. `n_effective` is Kish's effective
-    sample size, (sum w)^2 / sum w^2, which equals `n_units` for equal weights.
+    sample size, (sum w)^2 / sum w^2, which equals `n_units` for equal weights. `by_judge` and `by_people`
+    mark the units that the judge, and enough people, labelled.
     """
 
     sums: Sums
@@ -205,6 +244,8 @@ class Case:
     n_asked: int
     n_units: int
     n_effective: float
+    by_judge: BoolArray
+    by_people: BoolArray
 
 
 def case(
@@ -238,7 +279,7 @@ def case(
         if len(people) < 2 or _count_shared(ratings, judge, candidate) >= FEWEST_QUESTIONS:
             regime, source = "threshold", candidate
     columns = [source] if source is not None else list(people)
-    agreement, distance = _weights(ratings, name, level)
+    agreement, distance = label_weights(ratings, name, level)
     question_sums = sums(
         judge_codes[None, :],
         ratings.select(columns).codes[None, :, :],
@@ -248,8 +289,9 @@ def case(
         least_others=least_others,
         weights=ratings.weights,
     )
-    labels = (ratings.select(columns).codes != MISSING).sum(axis=1)
-    counted = (judge_codes != MISSING) & (labels >= min(2, len(columns)))
+    by_judge: BoolArray = judge_codes != MISSING
+    by_people: BoolArray = (ratings.select(columns).codes != MISSING).sum(axis=1) >= min(2, len(columns))
+    counted = by_judge & by_people
     n = int(counted.sum())
     return Case(
         question_sums,
@@ -259,6 +301,8 @@ def case(
         ratings.n_units,
         n,
         effective_size(ratings.weights[counted]) if ratings.weights is not None else float(n),
+        by_judge,
+        by_people,
     )
 
 
@@ -285,7 +329,7 @@ def _find_single_source(ratings: Ratings, judge: str, people: Sequence[str], ref
     return reference
 
 
-def _weights(ratings: Ratings, name: str, level: str) -> tuple[FloatArray, FloatArray]:
+def label_weights(ratings: Ratings, name: str, level: str) -> tuple[FloatArray, FloatArray]:
     """Return, for each pair of labels, their agreement (0 to 1), and their distance in the alt-test."""
     q = len(ratings.domain)
     if level in ("interval", "ratio"):

@@ -29,9 +29,10 @@ class Condition:
     """One condition: `value`, with its interval at `confidence`, is compared with `limit`. `why` is the
     reason in words.
 
-    `name` is evidence, non_inferiority (a), threshold (which replaces (a) for a single source), skill (b),
-    alt_test (c), people_agree (e), independence (people's labels are nearly identical to the judge's) or gold
-    (people contradict the gold labels).
+    `name` is evidence, coverage, non_inferiority (a), threshold (which replaces (a) for a single source),
+    people_agree (e), lone_annotator (a person agrees with the others too little), independence (people's
+    labels are nearly identical to the judge's) or gold (people contradict the gold labels). For ordinal labels
+    with quadratic weights, skill (b) and alt_test (c) are added.
     """
 
     name: str
@@ -121,30 +122,35 @@ def conditions(
         + ("; the judge gives only one label" if bool(outcome.of.one_label[0]) else "")
     )
     evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, reason)
-    reason = (
-        f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(outcome.skill)}, "
-        "compared with 0, the value for guessing"
-    )
-    skill = condition("skill", outcome.skill, 0.0, limits.skill_confidence, reason)
+    shown = [evidence]
     if case.regime == "threshold":
         reason = (
             f"the judge's chance-corrected agreement with '{case.source}' is {_span(outcome.agreement)}, "
             f"and the threshold is {limits.threshold:g}"
         )
-        first = condition("threshold", outcome.agreement, limits.threshold, usual, reason, "non_inferiority")
-        return evidence, first, skill
-    assert outcome.difference is not None and outcome.ceiling is not None
-    reason = (
-        f"the judge's agreement with people, {_span(outcome.agreement)}, minus their agreement with each other, "
-        f"{_span(outcome.ceiling)}, is {_span(outcome.difference, 2.0)}, and the margin is {limits.margin:g}"
-    )
-    first = condition("non_inferiority", outcome.difference, limits.margin, usual, reason)
-    alone = lone(table, limits.ceiling) if table is not None else ()
-    names = " and ".join([*([", ".join(alone[:-1])] if alone[1:] else []), *alone[-1:]])
-    who = f"; {names} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
-    reason = f"people's agreement with each other is {_span(outcome.ceiling)}, and must be above {limits.ceiling:g}{who}"
-    agree = condition("people_agree", outcome.ceiling, limits.ceiling, usual, reason)
-    return evidence, first, skill, _alt_condition(case, states["alt_test"], limits, test, n, g), agree
+        limit = limits.threshold
+        shown += [condition("threshold", outcome.agreement, limit, usual, reason, "non_inferiority")]
+    else:
+        assert outcome.difference is not None and outcome.ceiling is not None
+        reason = (
+            f"the judge's agreement with people, {_span(outcome.agreement)}, minus their agreement with each other, "
+            f"{_span(outcome.ceiling)}, is {_span(outcome.difference, 2.0)}, and the margin is {limits.margin:g}"
+        )
+        shown += [condition("non_inferiority", outcome.difference, limits.margin, usual, reason)]
+        alone = lone(table, limits.ceiling) if table is not None else ()
+        names = " and ".join([*([", ".join(alone[:-1])] if alone[1:] else []), *alone[-1:]])
+        who = f"; {names} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
+        reason = f"people's agreement with each other is {_span(outcome.ceiling)}, and must be above {limits.ceiling:g}{who}"
+        shown += [condition("people_agree", outcome.ceiling, limits.ceiling, usual, reason)]
+    if limits.near_labels:
+        reason = (
+            f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(outcome.skill)}, "
+            "compared with 0, the value for guessing"
+        )
+        shown += [condition("skill", outcome.skill, 0.0, limits.skill_confidence, reason)]
+        if case.regime == "people":
+            shown += [_alt_condition(case, states["alt_test"], limits, test, n, g)]
+    return tuple(shown)
 
 
 def independence(copies: Sequence[Copy], questions: int) -> Condition:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from judge.stats.conditions import ConditionArrays
+from judge.stats.looks import LEAST_COVERAGE
 from judge.stats.verdict_inputs import FEWEST_OTHER, FEWEST_QUESTIONS, Case, Limits
 from judge.stats.verdict_rows import Condition, Decision, LabelRow, units_text
 
@@ -84,12 +85,9 @@ def because(
     if decision == "do not trust" and bool(outcome.of.one_label[0]):
         return "the judge gives only one label"
     wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
-    shown_only = () if limits.near_labels else ("skill", "alt_test")
-    telling = [
-        c.why
-        for c in conditions
-        if c.state in wanted and c.name not in shown_only and not (c.name == "evidence" and "holds" in wanted)
-    ]
+    # Conditions that nearly always hold would only lengthen the reason for a decision.
+    usual = ("evidence", "coverage", "lone_annotator") if "holds" in wanted else ()
+    telling = [c.why for c in conditions if c.state in wanted and c.name not in usual]
     if decision == "undecided" and not telling:
         telling = ["no label meets its condition yet"]
     if decision == "undecided" and any(c.name == "evidence" and c.state == "open" for c in conditions):
@@ -103,8 +101,9 @@ def rule(case: Case, limits: Limits) -> str:
     """Return the rule in words; docs/verdict.md explains it in detail."""
     sure = f"{100 * limits.confidence:.4g} %"
     evidence = (
-        f"The verdict is undecided with fewer than {FEWEST_QUESTIONS} questions, or fewer than {FEWEST_OTHER} units with a "
-        f"label other than the most common label. A judge that gives only one label is not trusted. "
+        f"The verdict is undecided with fewer than {FEWEST_QUESTIONS} questions, fewer than {FEWEST_OTHER} units with a "
+        f"label other than the most common label, or if less than {LEAST_COVERAGE:.0%} of the units have labels from the judge "
+        f"and from people. A judge that gives only one label is not trusted. "
     )
     if case.regime == "threshold":
         return (
@@ -118,6 +117,11 @@ def rule(case: Case, limits: Limits) -> str:
         if limits.near_labels
         else ""
     )
+    lone = (
+        " The verdict is also undecided if one person agrees with the others much less than they agree with each other."
+        if len(case.people) > 2
+        else ""
+    )
     return (
         f"The judge is compared with {len(case.people)} people. {evidence}It is trusted if two {sure} intervals are high "
         f"enough. (a) The interval of the judge's chance-corrected agreement with people, minus people's agreement with each "
@@ -125,5 +129,5 @@ def rule(case: Case, limits: Limits) -> str:
         f"{limits.ceiling:g}. Trust applies to "
         f"the labels for which (d) the judge's recall and precision are less than {-limits.label_margin:g} below those of "
         f"another person. The judge is not trusted if the interval in (a) is below {limits.margin:g}. Otherwise the verdict is "
-        f"undecided.{near} Intervals are computed by question."
+        f"undecided.{lone}{near} Intervals are computed by question."
     )

@@ -252,8 +252,6 @@ def add_others(conn: Connection) -> Iterator[str]:
         columns = [row[1] for row in info if row[1] not in counted]
         texts = {row[1] for row in info if row[2].upper() == "TEXT"}
         expressions = {c: _build_id_map(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
-        if table == "batches":
-            expressions["options"] = _with_family(conn, expressions["options"])
         compared = _unique(conn, table) or columns if counted else key
         # A subquery is used so that a mapped column is compared by its new value.
         ordered = " ORDER BY s.rowid" if _has_rowid(conn, table) else ""
@@ -284,23 +282,6 @@ def reopen_corrected(conn: Connection) -> None:
         "AND e.kind NOT IN ('flag', 'note') "
         "AND e.at > (SELECT max(c.at) FROM corrected_units AS c WHERE c.unit_id = a.unit_id))"
     )
-
-
-def _with_family(conn: Connection, options: str) -> str:
-    """Combine both studies' lists of judges for each batch. Return an SQL expression for the options of a
-    batch in `src` with the combined list.
-
-    The judges in a list share one error level. The list is stored when a report is first read, so it may
-    exist in only one of the studies.
-    """
-    conn.execute(
-        "UPDATE main.batches AS m SET options = json_set(options, '$.judges', json((SELECT json_group_array(value) FROM "
-        "(SELECT value FROM json_each(m.options, '$.judges') UNION "
-        f"SELECT value FROM src.batches AS s, json_each({options}, '$.judges') WHERE s.batch = m.batch)))) "
-        "WHERE batch IN (SELECT batch FROM src.batches)"
-    )
-    family = "(SELECT json_extract(m.options, '$.judges') FROM main.batches AS m WHERE m.batch = s.batch)"
-    return f"iif({family} IS NULL, {options}, json_set({options}, '$.judges', json({family})))"
 
 
 def _rows_differing(

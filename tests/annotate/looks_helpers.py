@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from annotate.batch_plan import BatchPlan
+from annotate.drawing import sequences as drawing
 from annotate.drawing.batch import new_batch
 from annotate.report import ReportOptions
 from annotate.report.model import Ruling
@@ -63,9 +64,17 @@ def draw(store: Store, name: str, n: int, **plan: Any) -> list[str]:
     return new_batch(store, load_task("stance"), BatchPlan(name, PEOPLE, n, **plan)).notes
 
 
-def label(store: Store, batch: str, truth: dict[str, str], first: int, last: int, skip: int = 0) -> None:
-    """Both people label their positions from `first` to `last`; each errs on units of their own. Of ten `skip` are skipped."""
-    for k, person in enumerate(PEOPLE):
+def label(
+    store: Store,
+    batch: str,
+    truth: dict[str, str],
+    first: int,
+    last: int,
+    skip: int = 0,
+    people: tuple[str, ...] = PEOPLE,
+) -> None:
+    """The people label their positions from `first` to `last`; each errs on units of their own. Of ten `skip` are skipped."""
+    for k, person in enumerate(people):
         query = (
             "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position"
         )
@@ -89,3 +98,14 @@ def ruled(store: Store, **asked: Any) -> list[Ruling]:
     for one in result:
         assert words.count(one.sentence) <= words.MOST, one.sentence
     return result
+
+
+def sequences(store: Store, field: str = "stance") -> list[drawing.DrawnSequence]:
+    """The sequences of all batches, whatever judge they test."""
+    return drawing.sequences(store, drawing.read_drawn_batches(store, field))
+
+
+def judges_tested(store: Store, batch: str) -> list[str]:
+    """The models of the judges that a batch tests."""
+    query = "SELECT model FROM batch_judges JOIN runs USING (run_id) WHERE batch = ? ORDER BY model"
+    return [model for (model,) in store.conn.execute(query, [batch])]

@@ -117,7 +117,7 @@ def test_everything_about_the_example(tmp_path: Path) -> None:
     p_o, p_e = np.trace(cells) / cells.sum(), cells.sum(0) @ cells.sum(1) / cells.sum() ** 2
     assert kappa["value"] == pytest.approx((p_o - p_e) / (1 - p_e))
     assert kappa["low"] < kappa["value"] < kappa["high"] and kappa["n_clusters"] == 20
-    assert any("with fewer than 30" in note for note in kappa["notes"])
+    assert any("with fewer than 50" in note for note in kappa["notes"])
 
 
 def test_clusters_widen_the_interval(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_the_printed_page_has_its_sections_and_each_note_once(tmp_path: Path) ->
         "Dawid-Skene: the latent true labels",
     ):
         assert section in printed, section
-    assert printed.count("with fewer than 30") == 1 and "95 % interval" in printed
+    assert printed.count("with fewer than 50") == 1 and "95 % interval" in printed
     assert "90 % interval" in annotate(*args, "--confidence", "0.9").stdout
     assert max(len(line) for line in printed.splitlines()) < 140
 

@@ -53,10 +53,6 @@ DATA: dict[str, dict[str, Any]] = {
             {"label": "worse", "value": 1.5, "low": None, "high": None, "own": None, "mark": "worse"},
         ]
     },
-    "decisions": {
-        "cells": [["trust", "undecided"], ["trust in part", "do not trust"]],
-        "rows": [".05", ".1"], "columns": ["0", ".2"], "asked": [1, 0], "across": "epsilon", "up": "margin",
-    },
 }  # fmt: skip
 
 
@@ -102,14 +98,6 @@ LONG_DATA: dict[str, dict[str, Any]] = {
             for x in LONG
         ]
     },
-    "decisions": {
-        "cells": [["trust in part"] * 9] * 9,
-        "rows": ["0.123456"] * 9,
-        "columns": ["0.123456"] * 9,
-        "asked": [8, 8],
-        "across": "epsilon of the alternative-annotator test",
-        "up": "margin of non-inferiority",
-    },
 }
 
 
@@ -151,7 +139,7 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "curve", "front", "decisions")]
+    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "curve", "front")]
 )
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))

@@ -34,7 +34,7 @@ def as_json(*args: str | Path, code: int = 0) -> Any:
 
 def test_every_format_is_written_and_nothing_else_is_left(elsewhere: Path) -> None:
     outputs = [arg for suffix in ("html", "md", "json", "csv", "tex") for arg in ("-o", f"r.{suffix}")]
-    done = annotate("report", VOTES, *CLUSTER, "--curve", *outputs)
+    done = annotate("report", VOTES, *CLUSTER, *outputs)
     assert done.stdout == "" and "written: " in done.stderr
     files = sorted((elsewhere / "here").iterdir())
     assert [p.name for p in files] == ["r.csv", "r.html", "r.json", "r.md", "r.tex"]
@@ -222,5 +222,3 @@ def test_a_person_alone_who_copied_a_judge_that_guesses_lets_nothing_pass(
             (plan,) = document("plan", *args, "--verdict")["judges"]
             assert plan["decision"] == "undecided" and plan["more_units"] is None
             assert plan["why"] == "the labels of ann are nearly identical to the judge's"
-            (curve,) = as_json(*args, "--curve")["verdicts"]
-            assert {point["decision"] for point in curve["curve"]} == {"undecided"}

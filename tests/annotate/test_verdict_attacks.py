@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 
-from annotate.drawing.sequences import sequences
+from annotate.batch_plan import BatchPlan
+from annotate.drawing.batch import new_batch
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.prompts import load_task
-from judge.store import Store
 from tests.annotate.agreement_helpers import annotate, judge
-from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, labelled, ruled, sealed_world, world
+from tests.annotate.looks_helpers import (
+    PEOPLE,
+    UNITS,
+    draw,
+    judges_tested,
+    label,
+    labelled,
+    ruled,
+    sealed_world,
+    sequences,
+    world,
+)
 from tests.annotate.report_helpers import U, add_run, study
 
 OTHER = {"support": "refute", "refute": "support"}
@@ -42,12 +52,6 @@ def import_like_the_judge(db: Path, units: list[str], judged: dict[str, str]) ->
     annotate("import", db.with_name("labels.csv"), "--field", "stance", "--blind", "-d", db)
 
 
-def family_of(store: Store, batch: str) -> list[str]:
-    query = "SELECT json_extract(options, '$.judges') FROM batches WHERE batch = ?"
-    names: list[str] = json.loads(store.conn.execute(query, [batch]).fetchone()[0])
-    return names
-
-
 def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(tmp_path: Path) -> None:
     # Everybody labelled all units before the draw, and the judge is wrong on a quarter of them. The frame leaves these out.
     db, truth, judged = bad_world(tmp_path, 0.25, PEOPLE)
@@ -55,10 +59,10 @@ def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(tmp_path: Pa
     with open_study(db) as store:
         assert ruled(store)[0].decision == "do not trust"
         notes = draw(store, "easy", 180, where=f"item_id NOT IN ({wrong})")
-        assert any("more than a fifth" in note for note in notes)
+        assert any("more than a tenth" in note for note in notes)
         (result,) = ruled(store)
         assert result.decision == "undecided"
-        assert "100% of these units were skipped, labelled before the draw" in result.sentence
+        assert "only 0% of these units have labels given after the draw" in result.sentence
         # The estimates of the report are with these labels.
         assert "100 units" in result.draw
 
@@ -112,8 +116,29 @@ def test_stopping_everybody_in_a_batch_leaves_its_units_without_labels(tmp_path:
         draw(store, "two", 100, seed=4)
         label(store, "two", truth, 0, 100)
         (result,) = ruled(store)
-        assert result.decision == "undecided" and "50% of these units were skipped" in result.sentence
+        assert result.decision == "undecided" and "only 50% of these units have labels" in result.sentence
         assert "(2 people stopped)" in result.sentence
+
+
+def test_stopping_a_person_costs_a_look(tmp_path: Path) -> None:
+    # Whoever stops the person whose removal helps most, on the labels of a look, would look at them a second time.
+    people = ("ann", "bob", "cyd")
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        new_batch(store, load_task("stance"), BatchPlan("one", people, 200, seed=3))
+        label(store, "one", truth, 0, 100, people=people)
+        assert ruled(store)[0].next_place == 200
+    annotate("batches", "stop", "one", "--annotator", "cyd", "--why", "differs from the judge", "-d", db)
+    with open_study(db) as store:
+        (result,) = ruled(store)
+        assert (
+            result.decision == "undecided" and "the next verdict is computed at 200 units" in result.sentence
+        )
+        label(store, "one", truth, 100, 200, people=people[:2])
+        (later,) = ruled(store)
+        assert later.decision == "trust" and "(cyd stopped)" in later.sentence
+        # The look at 100 units has spent its part of the level: 35 % of it is spent by the second look, as without a stop.
+        assert later.next_place == 260
 
 
 def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: Path) -> None:
@@ -128,62 +153,79 @@ def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: 
         assert "(eve stopped)" in ruled(store)[0].sentence
 
 
-def test_short_runs_are_the_family_where_no_judge_has_half_of_the_units(tmp_path: Path) -> None:
-    # Ten judges are run on 90 of 200 units. Whoever sees how they do would finish the best one only.
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        for table in ("labels", "judgements"):
-            store.conn.execute(f"DELETE FROM {table}")
-        draw(store, "one", 200, seed=3)
-        units = sequences(store, "stance")[0].units
-        runs = [
-            add_run(store, load_task("stance"), f"m/{i}", {u: truth[u] for u in units[:90]})
-            for i in range(10)
-        ]
-        label(store, "one", truth, 0, 200)
-        ruled(store)
-        assert set(family_of(store, "one")) == set(runs)
-
-
-def test_a_run_that_is_finished_after_labels_were_shown_is_late(tmp_path: Path) -> None:
-    # Thirty prompts are begun on one unit each. Whoever sees the labels of the second batch would finish the best one.
-    db, truth = world(tmp_path)
-    with open_study(db) as store:
-        add_run(store, load_task("stance"), "m/early", dict([next(iter(truth.items()))]))
-        draw(store, "one", 100, seed=3)
-        label(store, "one", truth, 0, 100)
-        ruled(store)
-        draw(store, "two", 150, seed=4)
-        label(store, "two", truth, 0, 150)
-        result = {r.judge: r for r in ruled(store)}
-        assert result["m/early"].decision == "undecided"
-        assert "before m/early was added" in result["m/early"].sentence
-
-
-def test_a_page_of_labels_fixes_the_family(tmp_path: Path) -> None:
-    with labelled(tmp_path, last=30) as (store, _):
-        db = store.path
-        assert not family_of(store, "one")
-    annotate("view", "-o", tmp_path / "page.html", "-d", db)
-    with open_study(db) as store:
-        assert len(family_of(store, "one")) == 1
-
-
-def test_studies_that_were_looked_at_apart_are_merged_with_the_judges_of_both(tmp_path: Path) -> None:
+def test_no_command_that_shows_labels_changes_who_is_tested(tmp_path: Path) -> None:
+    # Ten judges are run after the draw. Whoever sees how they do would choose the best one.
     with labelled(tmp_path) as (store, truth):
         db = store.path
-    copy = shutil.copy(db, tmp_path / "copy.db")
-    with open_study(copy) as store:
-        other = add_run(store, load_task("stance"), "m/other", truth)
-        ruled(store)
-    judge("studies", "merge", db, copy, "--into", tmp_path / "first.db")
-    with open_study(db) as store:
-        ruled(store)
-    judge("studies", "merge", db, copy, "--into", tmp_path / "both.db")
-    for name in ("first.db", "both.db"):
+        before = judges_tested(store, "one")
+        (first,) = ruled(store)
+        for i in range(10):
+            add_run(store, load_task("stance"), f"m/{i}", truth)
+    annotate("view", "-o", tmp_path / "page.html", "-d", db)
+    annotate("report", "-d", db)
+    annotate("agreement", "--field", "stance", "-d", db)
+    judge("studies", "merge", db, shutil.copy(db, tmp_path / "copy.db"), "--into", tmp_path / "both.db")
+    for name in ("s.db", "both.db"):
         with open_study(tmp_path / name) as store:
-            assert other in family_of(store, "one")
-            assert all("one of 2 judges" in r.sentence for r in ruled(store))
+            assert judges_tested(store, "one") == before == ["m/one"]
+            result = {r.judge: r for r in ruled(store)}
+            assert (result["m/one"].decision, result["m/one"].conditions) == (
+                first.decision,
+                first.conditions,
+            )
+            late = [r for r in result.values() if r.judge != "m/one"]
+            assert len(late) == 10 and all(r.decision == "undecided" and not r.is_tested for r in late)
+            assert "these units test m/one. To test m/3, draw units for it" in result["m/3"].sentence
+
+
+def test_a_batch_without_a_run_tests_the_first_one_that_is_made(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        for table in ("labels", "judgements", "run_counts", "runs"):
+            store.conn.execute(f"DELETE FROM {table}")
+        notes = draw(store, "one", 100, seed=3)
+        assert (
+            any("the first run that is made" in note for note in notes) and judges_tested(store, "one") == []
+        )
+        label(store, "one", truth, 0, 100)
+        add_run(store, load_task("stance"), "m/first", truth)
+        add_run(store, load_task("stance"), "m/second", truth)
+        assert judges_tested(store, "one") == ["m/first"]
+        assert [r.judge for r in ruled(store) if r.is_tested] == ["m/first"]
+
+
+def test_studies_with_other_judges_are_merged_with_the_judges_of_both(tmp_path: Path) -> None:
+    # Each copy of a study without a run made its own first run: both are tested, and share the level.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        for table in ("labels", "judgements", "run_counts", "runs"):
+            store.conn.execute(f"DELETE FROM {table}")
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+    copy = shutil.copy(db, tmp_path / "copy.db")
+    for path, model in ((db, "m/a"), (copy, "m/b")):
+        with open_study(path) as store:
+            add_run(store, load_task("stance"), model, truth)
+    judge("studies", "merge", db, copy, "--into", tmp_path / "both.db")
+    with open_study(tmp_path / "both.db") as store:
+        assert judges_tested(store, "one") == ["m/a", "m/b"]
+        assert all("one of 2 judges" in r.sentence for r in ruled(store))
+
+
+def test_a_later_batch_never_raises_the_share_of_a_judge(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        add_run(store, load_task("stance"), "m/two", truth)
+        draw(store, "one", 100, seed=3, judges=["m/one", "m/two"])
+        label(store, "one", truth, 0, 100)
+        first = {r.judge: r.confidence for r in ruled(store)}
+        draw(store, "two", 100, seed=4, judges=["m/one"])
+        label(store, "two", truth, 0, 100)
+        result = {r.judge: r for r in ruled(store)}
+        # m/one goes on with both batches, and m/two has the units of the first one.
+        assert result["m/one"].next_place == 260 and result["m/two"].next_place == 200
+        assert all("one of 2 judges" in r.sentence for r in result.values())
+        assert result["m/two"].confidence == first["m/two"]
 
 
 def test_a_test_that_is_sealed_after_looks_gives_the_judge_no_further_ones(tmp_path: Path) -> None:

@@ -331,8 +331,6 @@ def test_what_came_later_gets_a_batch_of_its_own(judge: Judge, study: Path) -> N
     # The same half of the questions, so that the systems can be compared pair by pair.
     assert {question for question, _ in second} == {question for question, _ in first}
     assert all("@two@" in unit for _, unit in second)
-    plan = "SELECT json_extract(options, '$.shares'), json_extract(options, '$.level') FROM batches"
-    assert select(study, plan) == [("[]", 1.0), ("[]", 1.0)]
     # A larger export of the first system: 10 questions more, of which the same half is drawn.
     table(study.parent / "more.csv", 10, first=100)
     judge("items", "import", "more.csv", "--system", "one")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from judge.errors import BadInput
 from judge.stats import Ratings, Verdict, verdict
+from judge.stats.looks import Draw
 from judge.stats.verdict_text import group_by_state, labels_text
 
 
@@ -91,7 +94,7 @@ def test_gold_alone_is_a_threshold(error: float, n: int, decision: str) -> None:
     assert "how well people would agree is unknown" in result.rule
     (kappa,) = result.measures
     assert f"{kappa.value:.3f} ({kappa.low:.3f} to {kappa.high:.3f})" in condition(result, "threshold").why
-    assert [c.name for c in result.conditions] == ["evidence", "threshold", "skill"]
+    assert [c.name for c in result.conditions] == ["evidence", "coverage", "threshold"]
     assert (result.outlook is not None) == (decision == "undecided")
 
 
@@ -325,7 +328,7 @@ def test_annotators_who_copy_a_judge_that_guesses_are_named(
 
 
 def test_a_judge_as_good_as_people_of_unequal_skill_is_trusted() -> None:
-    skills = {"a": 0.95, "b": 0.85, "c": 0.6, "d": 0.75, "e": 0.8, "judge": 0.9}
+    skills = {"a": 0.9, "b": 0.85, "c": 0.75, "d": 0.75, "e": 0.8, "judge": 0.9}
     names = list(skills)[:5]
     result = [
         verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(8)
@@ -353,3 +356,64 @@ def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_give
     # A third of 30 units is 10 units, as each unit has three people.
     assert (row.n_units, row.judge, row.people) == (10, 0, 0)
     assert row.why.startswith("10 units; ") and "no more often" in row.why
+
+
+def test_a_lone_annotator_is_an_objection() -> None:
+    # Two careful people (kappa .67) and one who guesses on half of the units: a judge of kappa .56 with the careful ones would
+    # be trusted in most of these studies, because the careless person lowers people's agreement with each other.
+    skills = {"ann": 0.8185, "bob": 0.8185, "cyd": 0.41, "judge": 0.684}
+    result = [
+        verdict(copied(450, skills, [0.5, 0.5], seed), "judge", list(skills)[:3], power=None)
+        for seed in range(20)
+    ]
+    assert sum(condition(row, "non_inferiority").state == "holds" for row in result) > 10
+    assert not any(row.decision.startswith("trust") for row in result)
+    named = [row for row in result if condition(row, "lone_annotator").state == "fails"]
+    assert len(named) > 15 and all("cyd agrees with the other people less" in row.held_up for row in named)
+    # The value by hand: kappa of ann with bob, minus cyd's pooled kappa with them.
+    table = copied(450, skills, [0.5, 0.5], 0)
+    apart = verdict(table, "cyd", ["ann", "bob"], power=None).measures[0]
+    row = condition(result[0], "lone_annotator")
+    assert (row.value, row.low, row.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
+
+
+def test_equal_people_are_no_objection() -> None:
+    result = [
+        verdict(copied(300, {**PEOPLE, "judge": 0.8185}, RARE, seed), "judge", list(PEOPLE), power=None)
+        for seed in range(20)
+    ]
+    assert all(condition(row, "lone_annotator").state == "holds" for row in result)
+
+
+@pytest.mark.parametrize(("missing", "trusted"), [(0.09, True), (0.12, False)])
+@pytest.mark.parametrize("who", ["judge", "h1"])
+def test_nine_tenths_of_the_units_need_labels(missing: float, trusted: bool, who: str) -> None:
+    table = copied(600, {**dict.fromkeys(("h1", "h2"), 0.9), "judge": 0.95}, [0.5, 0.5])
+    codes = table.codes.copy()
+    codes[: round(600 * missing), table.annotators.index(who)] = -1
+    result = verdict(replace(table, codes=codes), "judge", ["h1", "h2"], power=None)
+    row = condition(result, "coverage")
+    assert (result.decision == "trust") == trusted == (row.state == "holds")
+    assert row.value == pytest.approx(1 - missing) and row.limit == 0.9
+    assert ("of these units have labels" in result.held_up) != trusted
+
+
+def test_the_judge_needs_labels_on_the_units_of_each_label() -> None:
+    # It has no label on half of the units of a label of 10 %: on a twentieth of all units.
+    table = copied(600, {**dict.fromkeys(("h1", "h2"), 0.95), "judge": 0.95}, RARE)
+    codes = table.codes.copy()
+    codes[np.flatnonzero(codes[:, 0] == 1)[::2], 2] = -1
+    result = verdict(replace(table, codes=codes), "judge", ["h1", "h2"], power=None)
+    assert result.decision == "undecided" and "units labelled 'l1'" in result.held_up
+    assert condition(result, "coverage").value > 0.9
+
+
+def test_several_judges_share_the_level() -> None:
+    # Five judges: each at 5^-1.75 = .0598 of a two-sided .05, so that the intervals have a confidence of 1 - .00299.
+    table = copied(600, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5])
+    result = verdict(table, "judge", list(PEOPLE), draw=Draw(judges=5), power=None)
+    assert condition(result, "non_inferiority").confidence == pytest.approx(1 - 0.05 * 5**-1.75)
+    alone = verdict(table, "judge", list(PEOPLE), power=None)
+    # The alt-test keeps the level of its authors; the part of the level stands beside it.
+    assert result.alt_test == alone.alt_test and alone.alt_test_at_shared_level is None
+    assert result.alt_test.q == 0.05 and result.alt_test_at_shared_level.q == pytest.approx(0.05 * 5**-1.75)

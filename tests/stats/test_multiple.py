@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from judge.stats.multiple import benjamini_yekutieli, holm, holm_steps
+from judge.stats.multiple import benjamini_yekutieli, holm
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
@@ -30,13 +30,3 @@ def test_holm_rejects_what_its_steps_reject(p: list[float]) -> None:
             break
         rejected[i] = True
     assert ((holm(p) <= 0.05) == rejected).all()
-
-
-def test_a_family_begins_with_less_than_holms_share_and_a_judge_alone_has_the_whole_level() -> None:
-    # 3^-1.75 = e^(-1.75 * 1.0986) = .1463, and 2^-1.75 = .2973: who is left after one decision.
-    assert holm_steps(["a", "b", "c"], 3, lambda name, share: False) == pytest.approx(
-        dict.fromkeys("abc", 0.1463), abs=1e-4
-    )
-    left = holm_steps(["a", "b", "c"], 3, lambda name, share: name == "a")
-    assert left == pytest.approx({"a": 0.1463, "b": 0.2973, "c": 0.2973}, abs=1e-4)
-    assert holm_steps(["a"], 1, lambda name, share: False) == {"a": 1.0}

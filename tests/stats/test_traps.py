@@ -167,15 +167,15 @@ def clustered(n_questions: int, per_question: int, seed: int = 1) -> Ratings:
 @pytest.mark.parametrize(
     ("table", "noted"),
     [
-        (clustered(29, 10), {"few_questions": {"n": 29, "least": 30}}),
-        (clustered(30, 10), {}),
+        (clustered(19, 10), {"few_questions": {"n": 19, "least": 20, "covered": 0.94}}),
+        (clustered(20, 10), {}),
         (two_annotators(((20, 5), (4, 20))), {"few_units": {"n": 49, "least": 50}}),
         (two_annotators(((20, 5), (5, 20))), {}),
         (
             two_annotators(((80, 5, 0), (5, 20, 0), (0, 2, 1))),
             {"rare_labels": {"least": 10, "labels": (("c", 3),)}},
         ),
-        (clustered(1, 60), {"one_cluster": {}, "few_questions": {"n": 1, "least": 30}}),
+        (clustered(1, 60), {"one_cluster": {}, "few_questions": {"n": 1, "least": 20, "covered": 0.94}}),
     ],
 )
 def test_small_samples_are_noted(table: Ratings, noted: dict[str, dict[str, object]]) -> None:

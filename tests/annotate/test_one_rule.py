@@ -1,0 +1,169 @@
+"""One rule for every source: no command raises a judge's share of the level, no coverage under nine tenths is trusted, and
+the same labels get the same verdict by every door. All with the real commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotate.store import open_study
+from judge.prompts import load_task
+from tests.annotate.agreement_helpers import annotate, judge
+from tests.annotate.looks_helpers import draw, judges_tested, label, world
+from tests.annotate.report_helpers import U, add_run, study
+
+OTHER = {"support": "refute", "refute": "support"}
+PEOPLE = ("ann", "bob", "cyd")
+
+
+def labels(n: int, errors: dict[str, float], seed: int = 1) -> tuple[list[str], dict[str, list[str]]]:
+    """The truth of n units, and the labels of annotators with these rates of errors."""
+    rng = np.random.default_rng(seed)
+    truth = ["support" if x < 0.5 else "refute" for x in rng.random(n)]
+    return truth, {
+        name: [OTHER[t] if x < e else t for t, x in zip(truth, rng.random(n), strict=True)]
+        for name, e in errors.items()
+    }
+
+
+def by_import(folder: Path, given: dict[str, list[str | None]], judges: tuple[str, ...]) -> Path:
+    """A study with these labels: those of people are imported, and each judge is a run."""
+    made = []
+    for i in range(len(next(iter(given.values())))):
+        row = {name: column[i] for name, column in given.items() if column[i] is not None}
+        people = {name: row[name] for name in row if name not in judges}
+        runs = {name: row[name] for name in row if name in judges}
+        made.append(U(people=people, judges=runs, claim=f"Claim {i}."))  # type: ignore[arg-type]
+    return study(folder / "s.db", made)
+
+
+def by_table(folder: Path, given: dict[str, list[str | None]]) -> Path:
+    """The same labels as a wide table."""
+    table = folder / "t.csv"
+    rows = [
+        ",".join([f"u{i}", *(x or "" for x in row)])
+        for i, row in enumerate(zip(*given.values(), strict=True))
+    ]
+    table.write_text("\n".join([",".join(["unit", *given]), *rows]) + "\n", encoding="utf-8")
+    return table
+
+
+def verdicts(*args: str | Path) -> dict[str, dict[str, Any]]:
+    document = json.loads(annotate("report", *args, "--json").stdout)
+    return {v["judge"]: v for v in document["verdicts"]}
+
+
+def of_table(
+    table: Path, given: dict[str, list[str | None]], judges: tuple[str, ...]
+) -> dict[str, dict[str, Any]]:
+    named = [part for name in judges for part in ("--judge", name)]
+    return verdicts(table, "--annotators", ",".join(given), *named)
+
+
+def confidence(verdict: dict[str, Any]) -> float:
+    """The confidence of the deciding interval: the higher it is, the smaller is the judge's share of the level."""
+    found: float = next(c["confidence"] for c in verdict["conditions"] if c["name"] == "non_inferiority")
+    return found
+
+
+@pytest.mark.parametrize("missing", ["nobody", "judge", "people"])
+def test_no_coverage_under_nine_tenths_is_trusted_by_any_door(tmp_path: Path, missing: str) -> None:
+    # The judge has no label on 241 of 600 units, or all people skip 241 units.
+    _, given = labels(600, {**dict.fromkeys(PEOPLE, 0.08), "gpt": 0.06})
+    columns: dict[str, list[str | None]] = {name: list(column) for name, column in given.items()}
+    for name in {"nobody": (), "judge": ("gpt",), "people": PEOPLE}[missing]:
+        columns[name][:241] = [None] * 241
+    imported = verdicts("-d", by_import(tmp_path, columns, ("gpt",)))["gpt"]
+    tabled = of_table(by_table(tmp_path, columns), columns, ("gpt",))["gpt"]
+    for verdict in (imported, tabled):
+        assert verdict["decision"] == ("trust" if missing == "nobody" else "undecided")
+        assert verdict["sentence"].startswith("If these units are a random sample")
+        row = next(c for c in verdict["conditions"] if c["name"] == "coverage")
+        assert row["value"] == pytest.approx(1.0 if missing == "nobody" else 359 / 600)
+    assert ("only 60% of these units have labels" in tabled["sentence"]) == (missing != "nobody")
+    assert imported["conditions"] == tabled["conditions"]
+
+
+def test_opening_a_sealed_test_raises_no_share_of_the_level(tmp_path: Path) -> None:
+    judges = tuple(f"m/{i}" for i in range(10))
+    _, given = labels(200, {**dict.fromkeys(PEOPLE, 0.08), **dict.fromkeys(judges, 0.1)})
+    columns: dict[str, list[str | None]] = {name: list(column) for name, column in given.items()}
+    # The labels of a judge that covers less than half of the units count in the number of judges, too.
+    columns["m/9"][:150] = [None] * 150
+    db = by_import(tmp_path, columns, judges)
+    first = verdicts("-d", db)
+    assert all("one of 10 judges" in v["sentence"] for v in first.values())
+    tabled = of_table(by_table(tmp_path, columns), columns, judges)
+    assert [(v["decision"], v["conditions"]) for v in tabled.values()] == [
+        (v["decision"], v["conditions"]) for v in first.values()
+    ]
+    judge("split", "stance", "-d", db)
+    closed = verdicts("-d", db)
+    # The test is closed for every judge, so that less than nine tenths of the units have a judge's label.
+    assert {v["decision"] for v in closed.values()} == {"undecided"}
+    judge("compare", "stance", "--part", "test", "-d", db)
+    opened = verdicts("-d", db)
+    alone = verdicts("-d", db, "--judge", "m/3")
+    for name, verdict in {**opened, "alone": alone["m/3"]}.items():
+        before = first["m/3" if name == "alone" else name]
+        assert confidence(verdict) >= confidence(before) - 1e-12
+        assert (verdict["decision"], verdict["conditions"]) == (before["decision"], before["conditions"])
+
+
+def test_short_runs_on_imported_labels_share_the_level(tmp_path: Path) -> None:
+    # Ten judges on less than half of the units each: the best of them could be chosen and finished.
+    judges = tuple(f"m/{i}" for i in range(10))
+    _, given = labels(300, {**dict.fromkeys(PEOPLE, 0.08), **dict.fromkeys(judges, 0.1)})
+    columns: dict[str, list[str | None]] = {name: list(column) for name, column in given.items()}
+    for name in judges:
+        columns[name][140:] = [None] * 160
+    found = verdicts("-d", by_import(tmp_path, columns, judges))
+    assert all("one of 10 judges" in v["sentence"] and v["decision"] == "undecided" for v in found.values())
+
+
+def test_the_draw_fixes_the_judges_and_no_command_changes_them(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    annotate("batches", "new", "one", "stance", "-n", "100", "--annotators", "ann,bob", "-d", db)
+    with open_study(db) as store:
+        assert judges_tested(store, "one") == ["m/one"]
+        label(store, "one", truth, 0, 100)
+    before = verdicts("-d", db)["m/one"]
+    with open_study(db) as store:
+        run = add_run(store, load_task("stance"), "m/late", truth)
+    for command in (
+        ("report", "-d", db),
+        ("report", "-d", db, "--judge", "m/late"),
+        ("agreement", "--field", "stance", "-d", db),
+        ("plan", "-d", db, "--field", "stance", "--verdict"),
+        ("view", "-o", tmp_path / "page.html", "-d", db),
+        ("batches", "show", "one", "-d", db),
+        ("batches", "extend", "one", "--to", "150", "-d", db),
+    ):
+        annotate(*command)
+        found = verdicts("-d", db)
+        assert confidence(found["m/one"]) == confidence(before)
+        assert found["m/late"]["decision"] == "undecided" and not found["m/late"]["is_tested"]
+    # The command that the sentence prints draws units for the other judge.
+    assert f"--judges {run}" in found["m/late"]["sentence"]
+    annotate(
+        "batches", "new", "two", "stance", "-n", "100", "--annotators", "ann,bob", "--judges", run, "-d", db
+    )
+    with open_study(db) as store:
+        assert judges_tested(store, "two") == ["m/late"]
+        draw(store, "three", 10, judges=["m/one", "m/late"])
+    found = verdicts("-d", db)
+    assert confidence(found["m/one"]) > confidence(before), "one of two judges from now on"
+
+
+def test_a_batch_tests_at_most_five_judges(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        runs = [add_run(store, load_task("stance"), f"m/{i}", truth) for i in range(6)]
+    options = ("-n", "50", "--annotators", "ann,bob", "-d", db)
+    failed = annotate("batches", "new", "one", "stance", "--judges", ",".join(runs), *options, code=2)
+    assert "--judges: 6 judges are too many" in failed.stderr
+    annotate("batches", "new", "one", "stance", "--judges", ",".join(runs[:5]), *options)
