@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -538,14 +538,16 @@ def _take_in(
     command: Callable[..., Any],
     rng: Random,
     timed: bool = False,
-    doubtful: int = 0,
+    others: Sequence[Row] = (),
 ) -> bool:
-    """Import rows, of which the file has `doubtful` more that wait for a lead. Returns whether it was not refused."""
+    """Import rows, and `others` in the same file, which wait for a lead. Returns whether it was not refused."""
     tick = world.oracle.now()
+    doubtful = len(others)
     if way == "sheet":
         # A row without a time cannot be told from an equal row that a lead has to decide on, or has decided on.
         equal = {(p, u, v): status for p, u, v, status in world.records_of(batch.name)}
-        doubtful += len({row for row in rows if equal.get(row) == "open"})
+        doubtful = len({row for row in rows if equal.get(row) == "open"})
+        doubtful += sum(equal.get(row, "open") == "open" for row in others)
         rows = [row for row in rows if row not in equal]
     expected = _entries(world, batch, rows, latest, tick if timed else None)
     if rng.random() < 0.15:
@@ -664,7 +666,7 @@ def studio(world: World, rng: Random) -> bool:
         lambda code: world.annotate(*words, code=code),
         rng,
         True,
-        len(edited),
+        [row for n, row in enumerate(rows) if n in edited],
     )
     world.counts["(foreign edit)"] += len(edited) * stored
     return True
@@ -724,7 +726,7 @@ def missorted_sheet(world: World, rng: Random) -> bool:
         lambda code: world.annotate(*words, code=code),
         rng,
         False,
-        len(moved),
+        [(person, line["unit"], line[batch.field]) for line in moved],
     )
     world.counts["(text of another unit)"] += len(moved) * stored
     return True
