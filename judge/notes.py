@@ -69,11 +69,7 @@ def list_briefly(names: Sequence[str]) -> str:
 WORDS: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least, covered=None: (
         f"only {_format_count(n, 'question')}: with fewer than {least} the interval is too narrow"
-        + (
-            f" (with ten, it contained the true value in {covered:.0%} of simulated studies)"
-            if covered
-            else ""
-        )
+        + (f" (with ten, its coverage is {covered:.0%})" if covered else "")
     ),
     "few_units": lambda n, least: (
         f"only {_format_count(n, 'unit')}: with fewer than {least} the interval is unreliable"
