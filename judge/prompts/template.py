@@ -41,25 +41,35 @@ class PromptTemplate:
         """
         pieces: list[str] = []
         size = 0
-        for piece in self._write(self.tree.body, values, show):
-            size += len(piece)
-            if size > MAX_CHARACTERS or len(pieces) > MAX_STEPS:
-                raise self.error(1, "the text for one unit is too long; shorten the input or the template")
-            pieces.append(piece)
+        try:
+            for piece in self._write(self.tree.body, values, show):
+                size += len(piece)
+                if size > MAX_CHARACTERS or len(pieces) > MAX_STEPS:
+                    raise self.error(
+                        1, "the text for one unit is too long; shorten the input or the template"
+                    )
+                pieces.append(piece)
+        except RecursionError as e:
+            raise self.error(1, _SYNTAX) from e
         return "".join(pieces)
 
-    def error(self, line: int, problem: str) -> TaskError:
-        """Return an error that names the file and the line."""
+    def error(self, line: int | None, problem: str) -> TaskError:
+        """Return an error that names the file and the line, or the first line if Jinja gives no line."""
+        line = line or 1
         return TaskError(f"{self._where}: template, line {self._first_line + line - 1}: {problem}")
 
     def _write(
         self, body: list[nodes.Node], scope: Mapping[str, Any], show: Callable[[Any], str]
     ) -> Iterator[str]:
         for node in body:
+            # Empty pieces are steps too. Loops and tests that show nothing must also reach the limit.
+            yield ""
             if isinstance(node, nodes.Output):
                 for part in node.nodes:
                     yield part.data if isinstance(part, nodes.TemplateData) else self._show(part, scope, show)
             elif isinstance(node, nodes.If):
+                for branch in (node, *node.elif_):
+                    yield from ("" for _ in _names(branch.test))
                 yield from self._write(self._choose(node, scope), scope, show)
             elif isinstance(node, nodes.For):
                 yield from self._repeat(node, scope, show)
@@ -160,6 +170,13 @@ def _path(node: nodes.Node) -> tuple[str, ...]:
     return (node.name,) if isinstance(node, nodes.Name) else ()
 
 
+def _names(test: nodes.Node) -> Iterator[nodes.Name]:
+    """Return each use of a variable in a test."""
+    if isinstance(test, nodes.Name):
+        yield test
+    yield from test.find_all(nodes.Name)
+
+
 def find_present(test: nodes.Node, outcome: bool = True) -> set[str]:
     """Return the variables that are certainly present if the test has this outcome."""
     if isinstance(test, nodes.Not):
@@ -179,10 +196,9 @@ def parse_template(source: str, where: str, first_line: int = 1) -> PromptTempla
     permitted ones.
     """
     try:
-        tree = _PARSER.parse(source)
+        return PromptTemplate(_PARSER.parse(source), where, first_line)
     except TemplateSyntaxError as e:
         raise TaskError(f"{where}: template, line {first_line + e.lineno - 1}: {e.message}") from e
     except (RecursionError, ValueError) as e:
-        # Jinja's parser calls itself for each bracket, and Python refuses numbers of thousands of digits.
+        # The parser and the checks call themselves for each level, and Python refuses numbers of thousands of digits.
         raise TaskError(f"{where}: template, line {first_line}: {_SYNTAX}") from e
-    return PromptTemplate(tree, where, first_line)
