@@ -17,7 +17,7 @@ QUESTIONS = [{"labels": ["label"] * 26}] * 50
     ],
 )
 def test_a_template_that_cannot_be_checked_is_refused(source: str) -> None:
-    with pytest.raises(TaskError, match="hostile.md"):
+    with pytest.raises(TaskError, match=r"hostile\.md"):
         parse_template(source, "hostile.md")
 
 
@@ -26,5 +26,5 @@ def test_loops_without_output_reach_the_limit(test: str) -> None:
     body = ("{% if " + test + " %}{% endif %}") * 2_000
     source = "{% for q in questions %}{% for l in q.labels %}" + body + "{% endfor %}{% endfor %}"
     template = parse_template(source, "hostile.md")
-    with pytest.raises(TaskError, match="hostile.md"):
+    with pytest.raises(TaskError, match=r"hostile\.md"):
         template.render({"questions": QUESTIONS}, str)
