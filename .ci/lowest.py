@@ -37,7 +37,6 @@ TESTS = [
     "stats/test_classes.py",
     "stats/test_correction.py",
     "stats/test_planning.py",
-    "stats/test_rates.py",
     "store/test_items.py",
     "store/test_study.py",
     "suites/test_garage.py",

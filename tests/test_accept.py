@@ -13,6 +13,7 @@ from judge.prompts import load_task
 from judge.prompts.render import Mode
 from judge.providers import anthropic, chat
 from judge.providers.base import Settings
+from judge.providers.http import decode_json
 from judge.providers.scripted import Provider
 from judge.runner.requests import Asker, Sampling
 from judge.types import Reply, Status, TokenChoice
@@ -80,6 +81,13 @@ def test_the_limit_of_one_token_cuts_nothing_off_under_a_mask_of_one_token() -> 
 )  # fmt: skip
 def test_finish_reasons(reason: Any, stop: str) -> None:
     assert classify_finish(reason) == stop
+
+
+def test_a_key_that_occurs_twice_in_a_body_makes_it_no_reply() -> None:
+    one = b'{"choices": [{"message": {"content": "A"}}], "choices": [{"message": {"content": "B"}}]}'
+    assert decode_json(one) is None
+    # The same word inside a text is no key.
+    assert decode_json(b'{"choices": "a \\"choices\\": b"}') == {"choices": 'a "choices": b'}
 
 
 def test_several_choices_or_an_error_are_no_reply() -> None:

@@ -312,11 +312,19 @@ def name_of(value: Json) -> str | None:
 
 
 def decode_json(body: bytes | str) -> Json:
-    """Return the parsed JSON of a body, or None if it is not JSON."""
+    """Return the parsed JSON of a body, or None if it is not JSON or an object has a key twice."""
     try:
-        return json.loads(body)
+        return json.loads(body, object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError):
         return None
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    # Python keeps the last of two values, and another program the first: such a body has no one meaning.
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return values
 
 
 def _reason(error: BaseException) -> str:
