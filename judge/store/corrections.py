@@ -88,10 +88,10 @@ def refuse(differing: Sequence[ChangedValue], bad: Callable[[BadInput], None]) -
         try:
             bad(error)
         except BadInput:
-            raise _as_one(errors) from None
+            raise _as_one(errors, all(d.kind == "ranking" for d in differing)) from None
 
 
-def _as_one(errors: Sequence[BadInput]) -> BadInput:
+def _as_one(errors: Sequence[BadInput], are_rankings: bool) -> BadInput:
     first = errors[0]
     listed = [
         first.reason,
@@ -100,7 +100,10 @@ def _as_one(errors: Sequence[BadInput]) -> BadInput:
     if len(errors) > MOST_LISTED:
         listed.append(f"and {len(errors) - MOST_LISTED:,} more")
     way = (
-        "stored values are not replaced by default; to replace them on purpose, add --correct; to import only the "
+        "stored rankings are not replaced by default; give this ranking another name with --name, or replace the stored one on "
+        f"purpose with --correct: {command('judge systems import --help')}"
+        if are_rankings
+        else "stored values are not replaced by default; to replace them on purpose, add --correct; to import only the "
         f"rest of the file, add --skip-bad: {command('judge items import --help')}"
     )
     return BadInput("\n".join([*listed, way]), path=first.path, line=first.line, field=first.field)

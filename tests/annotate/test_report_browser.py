@@ -80,9 +80,10 @@ def test_nothing_complains_nothing_is_loaded_and_scripts_are_text(page_file: Pat
     async def check(page: Page) -> None:
         assert page.requests == [page_file.as_uri()]
         assert page.complaints == []
-        assert (
-            await page.script("document.querySelectorAll('script, iframe, img, link, [onerror]').length") == 0
-        )
+        assert await page.script("document.querySelectorAll('iframe, img, link, [onerror]').length") == 0
+        # The one script is the one that sorts tables.
+        scripts = "[...document.querySelectorAll('script')].map(s => s.textContent.slice(0, 29))"
+        assert await page.script(scripts) == ["// Sort a table by the column"]
         text = await page.script("document.body.textContent")
         assert visible(f"Passage 1: {NASTY}") in text and visible(f"Because {NASTY}") in text
         assert await page.script("document.title") == "How far can these judges be trusted on 'stance'?"
