@@ -290,7 +290,8 @@ def test_keys_that_do_not_work(pilot: Pilot) -> None:
     assert "rejects LABEL_STUDIO_API_KEY" in pilot.done("push", key="0" * 40, code=3).err
     assert "has expired" in pilot.done("push", key=expired(), code=3).err
     invite = pilot.server.admin.client.get("/api/invite").json()["invite_url"]
-    with Web(pilot.server.url, "carol@example.org") as third:
+    # No other test signs this user up: the server is shared, and an address can be signed up only once.
+    with Web(pilot.server.url, "revoked@example.org") as third:
         revoked = third.signup(invite).token()
         reply = third.post("/api/token/blacklist", json={"refresh": revoked})
         assert reply.status_code == 204, reply.text
