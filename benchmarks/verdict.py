@@ -444,6 +444,32 @@ def careless(studies: int) -> None:
         )
 
 
+def builds(studies: int) -> None:
+    """What a gate on the verdict of a fresh checkout lets pass, where nothing records the judge and the looks.
+
+    Three people, single-unit questions, the rarer label on half of the units, judges at the margin. Printed: how often any
+    of ten judges passes at 300 units, each tested as if it were the only one, and how often one judge passes in any of the
+    builds of a table that grows by 25 units from 100 to 300.
+    """
+    cell, block = Cell(2, 3, 0, 0.67, 0.5, 300, 1), 500
+    rng = np.random.default_rng(31)
+    of_ten, of_builds = 0, 0
+    for _ in range(studies // block):
+        drawn = Drawn(cell, block, rng)
+
+        def passes(judge: IntArray, n: int, drawn: Drawn = drawn) -> BoolArray:
+            of = sums(judge[:, :n], drawn.people[:, :n], drawn.clusters[:n], np.eye(2), 1 - np.eye(2))
+            return np.isin(rule(of, Limits()).decision, (TRUST, IN_PART))
+
+        judges = [drawn.judge("margin") for _ in range(10)]
+        of_ten += int(np.any([passes(judge, 300) for judge in judges], axis=0).sum())
+        of_builds += int(np.any([passes(judges[0], n) for n in range(100, 301, 25)], axis=0).sum())
+    n = studies // block * block
+    print(
+        f"any of ten judges: {of_ten / n:.3f}; any build of a growing table: {of_builds / n:.3f} of {n} studies"
+    )
+
+
 def findings(studies: int) -> None:
     """What a draw half and half over the judge's labels does to a rule that takes it for a plain one.
 
@@ -693,13 +719,16 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="what the table says")
     parser.add_argument("--judges-together", action="store_true", help="several judges that one batch tests")
     parser.add_argument("--careless", action="store_true", help="a weak judge beside a careless person")
+    parser.add_argument(
+        "--builds", action="store_true", help="builds of a fresh checkout with a gate on the verdict"
+    )
     parser.add_argument("--findings", action="store_true", help="draws over the judge's labels")
     given = parser.parse_args()
     if given.judges_together or given.careless:
         (together if given.judges_together else careless)(given.studies)
         return
-    if given.findings:
-        findings(given.studies)
+    if given.findings or given.builds:
+        (findings if given.findings else builds)(given.studies)
         return
     if given.panels or given.copies:
         (panels if given.panels else copies)(given.studies)

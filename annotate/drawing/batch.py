@@ -13,6 +13,7 @@ from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.sequences import sequences_of, split_into_blocks
 from annotate.guidelines import carry_guidelines
+from annotate.near_duplicates import describe_near_duplicates
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -93,6 +94,8 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         )
         made.judges = judges
         made.notes += _verdict_notes(store, task, plan, judges)
+        if repeated := describe_near_duplicates(store, [d.unit_id for d in drawn]):
+            made.notes.append(repeated)
         blocks = split_into_blocks(store, task, plan.name, drawn)
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         units: dict[str, list[str]] = {person: list(attention) for person in people}

@@ -7,6 +7,7 @@ import numpy as np
 
 from annotate.agreement.every_pair import Pairs, compute_pairs
 from annotate.leading.haste import describe_haste, paces
+from annotate.near_duplicates import describe_near_duplicates
 from annotate.report.asked import describe_tasks
 from annotate.report.batches import batch_facts
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
@@ -127,6 +128,10 @@ def sampling(store: Store, subject: Subject) -> Section:
         if subject.table
         else batch_facts(store, subject.options.batch, subject.panel.field)
     )
+    if not subject.table:
+        labelled = [subject.panel.ratings.units[i] for i in np.flatnonzero(subject.panel.by_people)]
+        if repeated := describe_near_duplicates(store, labelled):
+            blocks.append(Paragraph(f"{repeated}.", "note"))
     blocks += describe_tasks(store, subject)
     return Section("sampling", "How units were chosen, and what was asked", blocks)
 
