@@ -10,6 +10,7 @@ from judge.accept import ModelNames
 from judge.errors import (
     AdjudgeError,
     KeyProblem,
+    OtherModel,
     ProviderError,
     RateLimited,
     Rejected,
@@ -163,8 +164,13 @@ class Caller:
             return Attempt(record, Parsed(Status.FAILED, reason=str(error)), error=error)
         finally:
             self.budget.release(claim)
-        if self._models is not None:
-            self._models.check(reply, url)
+        try:
+            if self._models is not None:
+                self._models.check(reply, url)
+        except OtherModel as error:
+            # The run ends, but the reply is paid for, so it is kept without a label.
+            self.fail(error)
+            return Attempt(record, Parsed(Status.FAILED, reason=str(error)), reply, latency, base_url=url)
         return Attempt(record, self.asker.accept(reply, request), reply, latency, base_url=url)
 
     async def _send(

@@ -52,27 +52,32 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     probed = mode_of(plan.task, provider, plan.sampling)
     if not plan.same_model:
         _check_replica_names(facts)
-    run_ids = _find_run(store.conn, plan, provider, probed, facts.get("base_url"))
+    begun = _find_run(store.conn, plan, provider, probed, facts.get("base_url"))
     notes: list[str] = []
-    mode = probed if run_ids is None else Mode(run_ids.mode)
-    if run_ids is not None:
-        _check_model_name(store.conn, plan, run_ids, facts)
+    mode = probed if begun is None else Mode(begun.mode)
+    mask = _mask(provider, mode)
+    if begun is not None:
+        try:
+            _check_model_name(store.conn, plan, begun, facts)
+            # A different mask changes the probabilities, so a resumed run keeps its mask.
+            mask = _mask_of(begun, provider, mask, notes)
+        except UsageError:
+            # The start-up probes were paid for, although nothing else of the run is sent.
+            if plan.opened is not None:
+                runs.add_probes(store, begun.run_id, plan.opened.as_json(plan.price(facts) is not None))
+            raise
         if mode is not probed:
             notes.append(
-                f"run {run_ids.run_id} began with --answers {mode} and is resumed in that mode, although the model now "
+                f"run {begun.run_id} began with --answers {mode} and is resumed in that mode, although the model now "
                 f"{'returns' if provider.label_codes else 'does not return'} label probabilities"
             )
-    mask = _mask(provider, mode)
-    # A different mask changes the probabilities, so a resumed run keeps its mask.
-    if run_ids is not None:
-        mask = _mask_of(run_ids, provider, mask, notes)
     if isinstance(provider, Masks):
         provider.set_mask(mask)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, mask)
     options = {**asker.options, **plan.extra, **plan.typed}
     if plan.asked_as is not None:
         options["asked_as"] = plan.asked_as
-    return Settled(asker, options, None if run_ids is None else run_ids.run_id, tuple(notes))
+    return Settled(asker, options, None if begun is None else begun.run_id, tuple(notes))
 
 
 def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:

@@ -12,7 +12,9 @@ from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Usage
 from judge.providers import base
 from judge.runner import run as run_module
 from judge.runner import server as model_server
+from judge.runner.budget import Opened
 from judge.runner.requests import Sampling
+from judge.store.selection import Selection
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import Out
@@ -185,6 +187,29 @@ async def test_a_server_that_gives_no_more_answers_ends_the_run(
     assert report.spent.tokens >= sum(
         t for (t,) in select(db, "SELECT input_tokens + output_tokens FROM judgements WHERE status = 'ok'")
     )
+
+
+async def test_a_reply_of_another_model_is_paid_for_and_kept_without_a_label(db: Path) -> None:
+    server = Ledger(lambda ledger, out, number: body(out, model="another") if number > 10 else out)
+    report = await judged(db, server)
+    assert isinstance(report.error, UsageError)
+    check(db, server)
+    kept = "SELECT DISTINCT status, resolved_model = 'another' FROM judgements ORDER BY status"
+    assert select(db, kept) == [("failed", 1), ("ok", 0)]
+
+
+async def test_the_probes_of_a_refused_run_are_counted(db: Path) -> None:
+    """The second run finds another model at the address by its probes, and sends nothing else."""
+    asked = plan("openai/loopback", selection=Selection(limit=3))
+    async with Ledger() as server:
+        async with served(server) as provider:
+            await run(db, provider, asked)
+        server.reports = "another"
+        async with served(server) as provider:
+            with pytest.raises(UsageError, match="now reports 'another'"):
+                await run(db, provider, replace(asked, opened=Opened(calls=5)))
+    [(facts,)] = select(db, "SELECT provider FROM runs")
+    assert json.loads(facts)["probes"]["calls"] == 5
 
 
 @pytest.mark.parametrize("limits", [{"max_tokens": 6_000}, {"max_cost": 0.03}], ids=["tokens", "cost"])

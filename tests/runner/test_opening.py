@@ -317,7 +317,7 @@ def set_servers(db: Path, servers: str) -> None:
 
 
 async def test_a_resumed_run_notices_another_model_by_its_first_reply(db: Path, server: OpenAIServer) -> None:
-    """Nothing is asked first, so that the reply to a unit is what tells; it is not kept."""
+    """Nothing is asked first, so that the reply to a unit is what tells; it gets no label."""
     server.reports = "weights-1"
 
     first = await ask(db, server, selection=Selection(limit=2))
@@ -328,7 +328,12 @@ async def test_a_resumed_run_notices_another_model_by_its_first_reply(db: Path, 
     assert isinstance(second.error, UsageError)
     assert "the model 'weights-2', but the run has answers from weights-1" in str(second.error)
     assert questions(server) == 0
-    assert select(db, "SELECT DISTINCT resolved_model FROM judgements") == [("weights-1",)]
+    assert select(db, "SELECT DISTINCT resolved_model FROM judgements WHERE status = 'ok'") == [
+        ("weights-1",)
+    ]
+    # The reply of the other weights is kept without a label, because it is paid for.
+    paid = "SELECT status, resolved_model, output_tokens > 0 FROM judgements WHERE status <> 'ok'"
+    assert set(select(db, paid)) == {("failed", "weights-2", 1)}
     third = await ask(db, server, same_model=True)
     assert third.labelled == UNITS
 
@@ -348,7 +353,12 @@ async def test_a_server_that_comes_back_with_another_model_ends_the_run(
     server.plan.when = restarted
     report = await ask(db, server, concurrency=1)
     assert "the model 'weights-2', but the run has answers from weights-1" in str(report.error)
-    assert select(db, "SELECT DISTINCT resolved_model FROM judgements") == [("weights-1",)]
+    assert select(db, "SELECT DISTINCT resolved_model FROM judgements WHERE status = 'ok'") == [
+        ("weights-1",)
+    ]
+    # The reply of the other weights is kept without a label, because it is paid for.
+    paid = "SELECT status, resolved_model, output_tokens > 0 FROM judgements WHERE status <> 'ok'"
+    assert set(select(db, paid)) == {("failed", "weights-2", 1)}
     third = await ask(db, server, same_model=True)
     assert third.labelled == UNITS
 
