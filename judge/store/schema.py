@@ -10,7 +10,7 @@ migrations to an empty database, one after the other.
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cache, lru_cache
 from pathlib import Path
@@ -26,7 +26,8 @@ _UNIQUE = """
     SELECT i.name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i
     WHERE lower(t.type) = 'table' AND i."unique" AND i.origin = 'c'
 """
-_WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
+_WORD = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\w+|[^\s\w]""")
+_QUOTED_NAME = re.compile(r'"([a-z0-9_]+)"')
 _CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
 """The first words of table constraints, which distinguish them from columns."""
 _APPLIED = "_sqlite_migrations"
@@ -38,7 +39,7 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
     Such changes are a replaced table or view of adjudge, and a trigger or unique index that adjudge did not
     create on its tables. Additional tables, views, ordinary indexes and full-text tables are accepted.
     """
-    ours, _ = _ours()
+    ours, _ = _ours(_steps())
     objects = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
     tables = {key for key, states in ours.items() if states["table"] or states["view"]} | {_APPLIED}
     # A deletion in our tables cascades to an extra table that references one of them, and runs its triggers.
@@ -71,13 +72,14 @@ def check_complete(conn: sqlite3.Connection, path: Path) -> None:
     A missing object is not created again, because it may have been missing while data were written. For
     example, without the trigger that makes a log append-only, rows could have been changed.
     """
-    names = {name.lower() for (name,) in conn.execute("SELECT name FROM sqlite_master")}
-    _, last = _ours()
-    for name, kind in last.items():
-        if name.lower() not in names:
+    # Another object with the same name is not enough, and neither is the definition of an older version.
+    there = {(kind, name.lower(), _definition(kind, sql)) for kind, name, _, sql in conn.execute(_OBJECTS)}
+    _, last = _ours(_steps())
+    for kind, name, definition in last:
+        if (kind, name, definition) not in there:
             raise StudyError(
-                f"{path}: the {kind} '{name}' was removed, so rows may have been changed unnoticed; ask for "
-                "the original study, or use a backup"
+                f"{path}: the {kind} '{name}' was removed or changed, so rows may have been changed unnoticed; "
+                "ask for the original study, or use a backup"
             )
 
 
@@ -104,24 +106,32 @@ def _json_is_usable() -> bool:
     return True
 
 
+def _steps() -> tuple[Path, ...]:
+    """Return the files of all migrations, in the order in which they are applied."""
+    return tuple(
+        folder / f"{name}.sql" for of, folder in migrations.SETS.items() for name in migrations.NAMES[of]
+    )
+
+
 @cache
-def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
-    """Return the definitions that the migrations create, and the kind of each object.
+def _ours(
+    steps: tuple[Path, ...],
+) -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Sequence[tuple[str, str, tuple[str, ...]]]]:
+    """Return the definitions that the migrations create.
 
     The first result is {name in lower case: {kind: definitions}}. It contains the object's definitions after
-    each migration. The second result is {name: kind after the last migration}.
+    each migration. The second result has (kind, name in lower case, definition) after the last migration.
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         made.execute("BEGIN")
         # After every step, because a study of an earlier version is checked before it is migrated.
-        for of, folder in migrations.SETS.items():
-            for name in migrations.NAMES[of]:
-                migrations.execute(folder / f"{name}.sql", made)
-                for kind, object_name, _, sql in made.execute(_OBJECTS):
-                    states = seen.setdefault(object_name.lower(), defaultdict(set))
-                    states[kind].add(_definition(kind, sql))
-        last = {name: kind for kind, name, _, _ in made.execute(_OBJECTS)}
+        for step in steps:
+            migrations.execute(step, made)
+            for kind, object_name, _, sql in made.execute(_OBJECTS):
+                states = seen.setdefault(object_name.lower(), defaultdict(set))
+                states[kind].add(_definition(kind, sql))
+        last = [(kind, name.lower(), _definition(kind, sql)) for kind, name, _, sql in made.execute(_OBJECTS)]
     return seen, last
 
 
@@ -130,11 +140,13 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
     """Return the tokens in a definition, in a form in which two definitions can be compared.
 
-    Quotes are removed, because SQLite adds them to names when it renames a table. A table's constraints are
+    Quotes around names are removed, because SQLite adds them when it renames a table. All other quoted words
+    keep their quotes, because `"NULL"` is a text and `"RAISE(ABORT, 'no')"` calls nothing: SQLite reads a
+    quoted word that is not a name as a text. Keywords are in upper case in the migrations. A table's constraints are
     sorted and put last, because a migration added columns after the constraints in studies from adjudge
     0.2.0. Columns keep their order, because rows are inserted by position.
     """
-    words = _WORD.findall(sql.replace('"', " "))
+    words = [_QUOTED_NAME.sub(r"\1", word) if word[0] == '"' else word for word in _WORD.findall(sql)]
     if kind != "table":
         return tuple(words)
     outside: list[str] = []

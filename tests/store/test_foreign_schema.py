@@ -74,6 +74,17 @@ FOREIGN = {
         "DROP TABLE prompts; CREATE TABLE prompts (text TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID",
         "table 'prompts'",
     ),
+    # SQLite reads a quoted word that is no name as a text, so this trigger does nothing.
+    "a trigger whose action is a quoted text": (
+        """DROP TRIGGER events_keep; CREATE TRIGGER events_keep BEFORE UPDATE ON events
+        BEGIN SELECT "RAISE(ABORT, 'events are append-only')"; END""",
+        "trigger 'events_keep' on 'events'",
+    ),
+    "a constraint that is quoted into the name of a type": (
+        """PRAGMA writable_schema = ON;
+        UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', ' "NOT" "NULL"') WHERE name = 'units'""",
+        "table 'units'",
+    ),
     # Rows are inserted by the columns' order: the cost would be stored as the mass outside the labels, and no limit would see it.
     "two columns of ours in each other's place": (
         """PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql =
@@ -112,6 +123,8 @@ def test_what_could_change_labels_is_refused_by_name(
 
 
 REMOVED = {
+    # The name alone is not enough: the table takes the place of the trigger in the list of names.
+    "DROP TRIGGER events_keep; CREATE TABLE events_keep (x)": "trigger 'events_keep'",
     "DROP TRIGGER events_keep": "trigger 'events_keep'",
     "DROP TRIGGER source_added": "trigger 'source_added'",
     "DROP VIEW resolved_labels": "view 'resolved_labels'",
