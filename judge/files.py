@@ -125,6 +125,7 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     # The header of a .tsv file may contain more commas than tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
         return "\t"
+    _allow_long_cells()
     start = handle.tell()
     line = b""
     while not line.strip() and (part := handle.readline(LONGEST)):
@@ -141,6 +142,11 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     return max(DELIMITERS, key=rate)
 
 
+def _allow_long_cells() -> None:
+    # The default limit of 131,072 characters is too small for a long document.
+    csv.field_size_limit(LONGEST)
+
+
 def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
     """Yield (line, cells) for each record of a delimited table.
 
@@ -148,8 +154,7 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
 
     Bytes that are not UTF-8 become lone surrogates, so that a later error can name the cell (see `is_text`).
     """
-    # The default limit of 131,072 characters is too small for a long document.
-    csv.field_size_limit(LONGEST)
+    _allow_long_cells()
     # Without newline="", line breaks within quotes would be changed.
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
     # In strict mode, an unclosed quote is an error. Otherwise it would make the rest of the file one cell.

@@ -6,14 +6,17 @@ import yaml
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that rejects duplicate keys and aliases.
+    """A YAML loader that rejects tags, duplicate keys and aliases.
 
     PyYAML would silently drop the first value of a duplicate key. A few nested aliases stand for billions of values.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "tag", None) is not None:
+            problem = f"the tag '{event.tag}' is not allowed; write the value without it"
+            raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
         if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             problem = f"the alias '*{event.anchor}' is not allowed; write the value again"
             raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
         return super().compose_node(parent, index)
@@ -38,3 +41,6 @@ def load_yaml(text: str) -> Any:
         return yaml.load(text, _Loader)
     except RecursionError as e:
         raise yaml.YAMLError("nested too deeply") from e
+    except ValueError as e:
+        # For example, a whole number of more than 4,300 digits, or the 99th of a month.
+        raise yaml.YAMLError(f"a value cannot be read: {e}") from e
