@@ -9,7 +9,7 @@ import pytest
 from tests.cli.helpers import Done
 
 
-@pytest.mark.parametrize("header", ["x" * 200_000, " " * 200_000 + "{"])
+@pytest.mark.parametrize("header", ["x" * 200_000, " " * 200_000 + "{"], ids=["one word", "blanks"])
 def test_a_long_header_is_a_mistake_of_the_file(
     judge: Callable[..., Done], tmp_path: Path, header: str
 ) -> None:
