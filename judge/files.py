@@ -15,7 +15,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
@@ -331,15 +331,26 @@ def twice(name: str) -> str:
     return f"the key '{name}' occurs twice in one object"
 
 
+def find_duplicate(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs for the second time, or None."""
+    # One pass: a file from somebody else may have a million names.
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary from the pairs of a JSON object (`object_pairs_hook`).
 
     Raises BadObject for a duplicate or blank key.
     """
     result = dict(pairs)
+    # Lengths are compared first, because this function is called for every object of a file.
     if len(result) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise BadObject(twice(next(n for n in names if names.count(n) > 1)))
+        raise BadObject(twice(str(find_duplicate(name for name, _ in pairs))))
     if not all(map(str.strip, result)):
         raise BadObject(NAMELESS)
     return result

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput
+from judge.files import find_duplicate
 from judge.importers import fields
 from judge.importers.base import Bad
 from judge.importers.records import Records, add_place, table_or_json
@@ -70,8 +71,8 @@ def _read_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
         raise BadInput("no nuggets", field="nuggets")
     # Two equal nuggets would count twice in every score of the question.
     texts = [row.text for row in rows]
-    if twice := [text for text in texts if texts.count(text) > 1]:
-        raise BadInput(f"the nugget '{twice[0]}' occurs twice", field="nuggets")
+    if (twice := find_duplicate(texts)) is not None:
+        raise BadInput(f"the nugget '{twice}' occurs twice", field="nuggets")
     return rows
 
 

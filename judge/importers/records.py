@@ -307,8 +307,8 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
         # header is malformed.
         if not name.strip() and place > 1:
             raise BadInput(f"column {place} has no name", path=str(path), line=1)
-        if header.count(name) > 1:
-            raise BadInput("two columns have this name", path=str(path), line=1, field=name)
+    if (double := files.find_duplicate(header)) is not None:
+        raise BadInput("two columns have this name", path=str(path), line=1, field=double)
     for name in need:
         if name not in header:
             there = ", ".join(header)
