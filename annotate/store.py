@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from judge.errors import UsageError
+from judge.joiners import drop_needed
 from judge.store import Store
 
 ADJUDICATED = "adjudicated"
@@ -19,7 +20,8 @@ def open_study(path: Path | str) -> Store:
 def check_name(name: str) -> None:
     """Raise UsageError if a person's name is reserved or malformed."""
     # Options list several annotators in one word, separated by commas.
-    if name in RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
+    printable = drop_needed(name).isprintable()
+    if name in RESERVED or name != name.strip() or not printable or not name or "," in name:
         raise UsageError(
             f"'{name}' cannot be an annotator's name: use one line without commas, and none of the reserved names {', '.join(RESERVED)}"
         )

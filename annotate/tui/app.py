@@ -21,6 +21,7 @@ from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
 from annotate.tui.settings import read_theme, remember_theme
+from annotate.tui.widths import make_pinned
 from judge.errors import AdjudgeError
 
 
@@ -43,10 +44,10 @@ class AnnotateApp(App[None]):
         self.labelling = LabelScreen(desk, keymap or {}, self.typed)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return Textual's driver, with a parser that distinguishes Escape from Alt."""
+        """Return Textual's driver, with a parser that distinguishes Escape from Alt, and with columns that stay in place."""
         driver = super().get_driver_class()
         install_parser(driver)
-        return driver
+        return make_pinned(driver)
 
     def get_css_variables(self) -> dict[str, str]:
         """Return Textual's CSS variables together with our colours."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from typing import ClassVar, Literal
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -14,6 +15,7 @@ from textual.widgets import Input, Markdown, Static
 
 from annotate.tui import actions
 from annotate.tui.actions import UserAction
+from judge.joiners import JOINERS
 
 
 # Dialogs have no bindings, because a second path for keys, beside the app's queue, could change their order.
@@ -44,6 +46,17 @@ class Dialog(ModalScreen[None]):
     @abstractmethod
     async def take(self, action: UserAction) -> bool:
         """Handle a key. Return False to let the focused widget handle it."""
+
+
+class TextInput(Input):
+    """An input that also accepts joiners and direction marks, which are part of the spelling in some scripts."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Textual drops them, because Unicode counts them as format characters.
+        if event.character in JOINERS:
+            event.stop()
+            event.prevent_default()
+            self.replace(event.character, *self.selection)
 
 
 class Ask(Dialog):
@@ -78,7 +91,7 @@ class Ask(Dialog):
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
             # If the text were selected, the first key would replace it. It may be a draft or an earlier note.
-            yield Input(self._value, type=kind, id="ask", select_on_focus=False)
+            yield TextInput(self._value, type=kind, id="ask", select_on_focus=False)
             yield Static("", id="ask-wrong", markup=False)
 
     def on_input_changed(self, changed: Input.Changed) -> None:

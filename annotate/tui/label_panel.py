@@ -42,23 +42,23 @@ def label_panel(
         mark = "▸ " if question.field == active and several else "  " if several else ""
         style = "bold" if question.field == active else QUIET
         head = Content.styled(f"{mark}{question.ask or question.field}", style)
-        chips = []
+        chips: list[Content] = []
+        clicks: list[Style] = []
         for place, (key, value) in enumerate(keys[question.field].items()):
             chosen = value == answer
             box = f"{'✓' if chosen else ' '}{key} "
-            click = Style.from_meta({"@click": f"screen.pick({number}, {place})"})
+            clicks.append(Style.from_meta({"@click": f"screen.pick({number}, {place})"}))
             style = CHOSEN_STYLE if chosen else KEY_STYLE
             # A grade is its own key, so it is printed once. A name must not be split over two rows.
             name = f"{NBSP}{value.replace(' ', NBSP)}" if value != key else ""
-            chip = Content.assemble((box, style), name).stylize(click)
-            chips.append(chip)
+            chips.append(Content.assemble((box, style), name).stylize(clicks[-1]))
         if not question.labels:
             kind = "a number" if question.level == "interval" else "text"
             given = f"  {make_one_line(answer, 60)}" if answer is not None else ""
             chips.append(Content.assemble((" ⏎ ", KEY_STYLE), f" type {kind}", (given, "bold")))
         if meanings and (spaced or has_meanings(question)):
             text = [_meaning(question, value) for value in keys[question.field].values()]
-            rows = _lay_out_with_meanings(chips, text, columns, spaced)
+            rows = _lay_out_with_meanings(chips, text, clicks, columns, spaced)
         else:
             rows = _rows(chips, columns)
         blocks.append(head + ("\n\n" if spaced else "\n") + rows)
@@ -71,9 +71,12 @@ def has_meanings(question: Question) -> bool:
 
 
 def _lay_out_with_meanings(
-    chips: Sequence[Content], meanings: Sequence[str], columns: int, spaced: bool
+    chips: Sequence[Content], meanings: Sequence[str], clicks: Sequence[Style], columns: int, spaced: bool
 ) -> Content:
-    """Return the labels, one per row, each with its meaning beside it, or below it in a narrow panel."""
+    """Return the labels, one per row, each with its meaning beside it, or below it in a narrow panel.
+
+    `clicks` has, for each label, the style that gives the label when it is clicked.
+    """
     indent = max(chip.cell_length for chip in chips) + 2
     if columns - indent < LEAST_MEANING:
         indent = INDENT
@@ -84,7 +87,12 @@ def _lay_out_with_meanings(
         room = indent - chip.cell_length
         if text and room > 0:
             chip = chip + " " * room + text.pop(0)
-        rows.append(Content("\n").join([chip, *(" " * indent + line for line in text)]))
+        # A click anywhere on the label's rows gives the label, so they are filled up to the width of the panel.
+        filled = [
+            line + " " * (columns - line.cell_length)
+            for line in (chip, *(" " * indent + line for line in text))
+        ]
+        rows.append(Content("\n").join(filled).stylize(clicks[number] if number < len(clicks) else ""))
     return Content("\n\n" if spaced else "\n").join(rows)
 
 

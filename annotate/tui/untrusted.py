@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.console import visible
+from judge.joiners import BETWEEN_EMOJI, find_needed
 
 TAB = "    "
-_JOINER = "\u200d"
-_REPLACED = {"\t": TAB, "\r\n": "\n", _JOINER: ""}
+_REPLACED = {"\t": TAB, "\r\n": "\n"}
 _TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0620-\u17ff]")
 
 
@@ -60,13 +60,15 @@ class ShownText:
 def make_visible(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
     """Return a text as it is displayed. The replacements in `layout` must not overlap.
 
-    Control, direction and invisible characters become escapes, and tabs become spaces.
+    Control, direction and invisible characters become escapes, and tabs become spaces. Joiners and direction marks that the
+    script needs remain, but joined emoji are shown apart.
     """
-    # A control character could move the cursor and overwrite the screen. Joiners between emoji are left out, because
-    # terminals disagree about the width of joined characters.
+    # Textual counts the columns of joined emoji in two ways, so a drag would mark another word.
+    apart = [(match.start(), match.end(), "", False) for match in BETWEEN_EMOJI.finditer(raw)]
+    # A control character could move the cursor and overwrite the screen.
     # Characters that a layout replaces are not shown, so they need no escape.
-    inside = {at for start, end, _ in layout for at in range(start, end)}
-    replaced = [(start, end, new, True) for start, end, new in layout if end > start or new]
+    inside = {at for start, end, _ in layout for at in range(start, end)} | find_needed(raw)
+    replaced = [(start, end, new, True) for start, end, new in layout if end > start or new] + apart
     for match in _TAKEN_APART.finditer(raw):
         character = match[0]
         new = _REPLACED[character] if character in _REPLACED else visible(character)
@@ -96,5 +98,5 @@ def make_visible(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
 
 def make_one_line(raw: str | None, width: int = 0) -> str:
     """Return a text as one line that is safe to show. If `width` is not 0, shorten the line to `width` characters."""
-    flat = visible(" ".join((raw or "").replace(_JOINER, "").split()))
+    flat = make_visible(" ".join((raw or "").split())).text
     return flat if not width or len(flat) <= width else flat[: width - 1] + "…"

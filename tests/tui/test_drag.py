@@ -83,6 +83,8 @@ async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
         ("a\x1b[31m red\tword \x07 bell", "ed", "wor", "red\tword"),
         ("[bold]not[/] [link=x]x[/link] end", "not", "lin", "not[/] [link"),
         ("👩‍👩‍👧‍👦 family here", "fam", "he", "family here"),
+        ("👍🏽👍🏽 thumbs and 🇩🇪 flags", "thu", "an", "thumbs and"),
+        ("हिन्दी क्\u200dष word here", "wor", "he", "word here"),
     ],
 )
 async def test_wide_hidden_and_markup_characters_are_counted(

@@ -294,6 +294,28 @@ async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Pa
         assert screen(pilot).hand.unit.position == 3
 
 
+@pytest.mark.parametrize(
+    ("size", "find", "shift"),
+    [
+        ((140, 30), "evidence", 0),  # the last row of the meaning of the label, beside the text
+        ((140, 30), "evidence", 20),  # the empty end of that row
+        ((80, 40), "would reject", 0),  # below the text
+    ],
+)
+async def test_a_click_on_the_meaning_of_a_label_labels(
+    size: tuple[int, int], find: str, shift: int, tmp_path: Path
+) -> None:
+    path = drawn(tmp_path, n=2)
+    expected = {"evidence": "neutral", "would reject": "refute"}[find]
+    async with sitting(path, size=size) as pilot:
+        rows = text_of(pilot, "labels").split("\n")
+        at = max(i for i, row in enumerate(rows) if find in row)
+        await pilot.click("#labels", offset=(rows[at].index(find) + shift, at))
+        await pilot.pause()
+        await pilot.pause()
+    assert list(labels(path).values()) == [expected]
+
+
 async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = drawn(tmp_path, three(), n=3)
     async with sitting(path) as pilot:

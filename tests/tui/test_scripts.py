@@ -1,13 +1,19 @@
 """Words in every script: marks and highlights begin and end at the boundaries of Unicode (UAX 29)."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from annotate.highlights import find_answers, find_terms, query_terms, words
+from annotate.store import check_name
 from annotate.tui.app import AnnotateApp
+from annotate.tui.untrusted import make_one_line, make_visible
+from judge.errors import UsageError
+from judge.store import Store
 from tests.tui.screens import press, sitting, text_of
 from tests.tui.studies import drawn
+from tests.tui.terminal import Terminal
 from tests.tui.test_drag import drag, marked
 
 JAPANESE = "アスピリンは一般的な薬です。アスピリンは軽い頭痛を和らげる。"
@@ -86,3 +92,49 @@ async def test_a_browser_screen_says_that_it_cannot_lay_out_right_to_left_text(
     path = drawn(tmp_path, items=1, each=1, texts={"one": text}, n=1)
     async with sitting(path) as pilot:
         assert ("right-to-left text in the wrong order" in text_of(pilot, "message")) == warned
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("نقشه\u200cرنگ", "نقشه\u200cرنگ"),  # Persian, the compound of two words
+        ("مرحبا\u200f!", "مرحبا\u200f!"),
+        ("क्\u200dष और र्\u200cय", "क्\u200dष और र्\u200cय"),  # Devanagari, half forms and visible viramas
+        ("👩🏽\u200d🚀", "👩🏽🚀"),  # shown apart, and stored as it is
+        ("pass\u200dword", "pass\\u200dword"),  # no script needs it, so it may hide something
+        ("left\u200fright", "left\\u200fright"),
+        ("می\u200c\u200c\u200cخواهم", "می\u200c\\u200c\\u200cخواهم"),
+        ("سلام\u202eabc\u202c", "سلام\\u202eabc\\u202c"),  # an override is an attack in every script
+        ("سلام\u2067abc", "سلام\\u2067abc"),
+    ],
+)
+def test_joiners_remain_where_the_script_needs_them(raw: str, shown: str) -> None:
+    assert make_visible(raw).text == make_one_line(raw) == shown
+
+
+@pytest.mark.real
+def test_a_typed_note_keeps_its_joiners(tmp_path: Path, terminals: Callable[..., Terminal]) -> None:
+    path = drawn(tmp_path, items=1, each=1, n=1)
+    note = "نمی\u200cدانم 👩\u200d🚀 مرحبا\u200f!"
+    terminal = terminals(100, 30)
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(path))
+    terminal.until("neutral")
+    terminal.type("+")
+    terminal.until("note")
+    terminal.type("-l", note)
+    terminal.type("Enter")
+    query = "SELECT value FROM events WHERE kind = 'note'"
+
+    def stored() -> list[tuple[str]]:
+        with Store.open(path) as store:
+            return store.conn.execute(query).fetchall()
+
+    terminal.wait(lambda: bool(stored()), "a stored note")
+    assert stored() == [(note,)]
+
+
+def test_a_name_keeps_its_joiners() -> None:
+    check_name("علی\u200cرضا")
+    for name in ("ad\u200dmin", "علی\u202eرضا", "bob\u200f"):
+        with pytest.raises(UsageError):
+            check_name(name)
