@@ -19,6 +19,7 @@ from annotate.tui import actions
 from annotate.tui.actions import ActionQueue, HeldKeys, UserAction
 from annotate.tui.at_hand import AtHand
 from annotate.tui.commands import ONCE, Commands
+from annotate.tui.label_panel import PICK
 from annotate.tui.marking import Marking
 from annotate.tui.settings import read_held_ms
 from annotate.tui.view import UnitView
@@ -115,8 +116,11 @@ class LabelScreen(Screen[None]):
         if act is not None:
             self._handle_click(act)
 
-    def action_pick(self, question: int, label: int) -> None:
-        """Give the label that was clicked."""
+    def on_click(self, event: events.Click) -> None:
+        """Give the label whose rows were clicked."""
+        if PICK not in event.style.meta:
+            return
+        question, label = event.style.meta[PICK]
         field = self.hand.desk.fields[question]
         value, at = list(self.hand.labels[field].values())[label], monotonic()
         self._handle_click(lambda: self.commands.answer(field, value, at))

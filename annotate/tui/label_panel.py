@@ -26,6 +26,11 @@ LEAST_MEANING = 40
 NBSP = "\u00a0"
 
 
+PICK = "pick"
+"""The key in the meta data of a label's rows; its value is the number of the question and that of the label."""
+# This is not Textual's `@click`, which would give the meanings the colour of links.
+
+
 def label_panel(
     task: Task, sheet: Sheet, active: str | None, *, columns: int, meanings: bool = True, spaced: bool = False
 ) -> Content:
@@ -47,7 +52,7 @@ def label_panel(
         for place, (key, value) in enumerate(keys[question.field].items()):
             chosen = value == answer
             box = f"{'✓' if chosen else ' '}{key} "
-            clicks.append(Style.from_meta({"@click": f"screen.pick({number}, {place})"}))
+            clicks.append(Style.from_meta({PICK: (number, place)}))
             style = CHOSEN_STYLE if chosen else KEY_STYLE
             # A grade is its own key, so it is printed once. A name must not be split over two rows.
             name = f"{NBSP}{value.replace(' ', NBSP)}" if value != key else ""
