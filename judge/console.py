@@ -318,14 +318,6 @@ def emit_json(schema: str, content: Mapping[str, Any]) -> None:
     print(document(schema, content), end="")
 
 
-def print_result(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
-    """Print the result of a command, either as a JSON document or as text."""
-    if as_json:
-        emit_json(schema, document)
-    else:
-        print_lines(text)
-
-
 def write_page(path: Path | None, html: Callable[[], str]) -> None:
     """Write the page to the path given with -o. Do nothing if -o was not given."""
     if path is not None:
