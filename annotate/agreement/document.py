@@ -18,6 +18,7 @@ from judge.document.blocks import (
     Section,
     Table,
     heads,
+    level_text,
     list_measures,
 )
 from judge.document.blocks import (
@@ -61,6 +62,9 @@ def _about(result: Agreement) -> Iterator[tuple[str, str]]:
     yield "labels", f"{len(ratings.domain):,} different numbers" if scores else ", ".join(ratings.domain)
     questions = f", {format_count(ratings.n_clusters, 'question')}" if ratings.clustered else ""
     yield "units", f"{ratings.n_units:,} units{questions}"
+    levels = dict.fromkeys(level_text(m.confidence) for m in result.measures if m.low is not None)
+    if levels:
+        yield "confidence", f"{' or '.join(levels)} intervals"
     for kind in AnnotatorKind:
         if names := result.panel.select_kinds(kind):
             more = " ..." if len(names) > MOST_SHOWN else ""

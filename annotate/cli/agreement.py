@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from annotate.cli._source import LabelSource, as_one, reference_option, source_options
-from judge.console import csv_text, emit_json, json_option, notes
+from judge.console import emit_json, json_option, notes
+from judge.document.csv import csv_text
 from judge.errors import UsageError
 from judge.gates import Files, Gate, decide, output_option
 from judge.types import Json

@@ -16,7 +16,8 @@ from judge.cli.score_options import (
     runs_option,
 )
 from judge.cli.score_output import write_whole
-from judge.console import csv_text, db_option, document, json_option
+from judge.console import db_option, document, json_option
+from judge.document.csv import csv_text
 from judge.document.terminal import print_result
 from judge.errors import UsageError
 from judge.gates import decide, output_option

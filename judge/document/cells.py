@@ -102,7 +102,9 @@ def _format_cell(
         (shown,) = _format_cell(kind, cell.measure, clustered, remarks, with_level=with_level)
         return [replace(shown, compared=cell.mark, below=tuple(cell.below), narrow=kind == "compact")]
     if isinstance(cell, Measure):
-        marks = " ".join(remarks[text] for text in _remarks(cell))
+        marks = " ".join(
+            sorted((remarks[text] for text in _remarks(cell)), key=lambda mark: (len(mark), mark))
+        )
         value, span = brief(cell)
         if with_level and span:
             span = f"{level_text(cell.confidence)}: {span}"

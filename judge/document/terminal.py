@@ -83,22 +83,25 @@ def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator
 
 
 def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
-    if not block.rows:
+    # A listing without rows still shows its columns.
+    if not block.rows and block.caption:
         return
     narrow = any(column.kind == "compact" for column in block.columns)
     # Where only values are shown, another table of the document has the intervals and the remarks on them.
     cells = grid(block, {} if narrow else remarks)
-    rows = [
-        [cell.flat + (f" [{cell.marks}]" if cell.marks and not narrow else "") for cell in row]
-        for row in cells.rows[: block.count_shown()]
-    ]
+    rows = cells.rows[: block.count_shown()]
+    # The marks of a column are in a column of their own, so that the numbers before them are aligned.
+    columns: list[list[tuple[str, str, list[str]]]] = []
+    for i, head in enumerate(cells.heads):
+        column = [(head, "right" if cells.numbers[i] else "left", [row[i].flat for row in rows])]
+        marks = [f"[{row[i].marks}]" if row[i].marks else "" for row in rows]
+        columns.append([*column, ("", "left", marks)] if any(marks) and not narrow else column)
     yield from ("", f"{block.caption}:") if block.caption else ("",)
-    for part, columns in enumerate(_split(cells.heads, rows, width)):
-        if part:
+    for number_of_part, part in enumerate(_split(columns, width)):
+        if number_of_part:
             yield ""
-        head = [cells.heads[i] for i in columns]
-        body = [[row[i] for i in columns] for row in rows]
-        yield _tabulate(head, body, ["right" if cells.numbers[i] else "left" for i in columns])
+        heads, align, texts = zip(*part, strict=True)
+        yield _tabulate(heads, list(zip(*texts, strict=True)), align)
     if rest := len(block.rows) - len(rows):
         yield f"- {format_count(rest, 'more row is', 'more rows are')} in --json"
     yield from (f"- {text}" for text in block.notes)
@@ -142,15 +145,21 @@ def _bar(row: Mapping[str, Any]) -> str:
     return "".join(cells).rstrip()
 
 
-def _split(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[list[int]]:
-    """Return the columns of each part of a table, so that each part is as wide as the terminal at most."""
-    wide = [max(len(head), *(len(row[i]) for row in rows)) + GAP for i, head in enumerate(heads)]
-    parts = [[0]]
-    for i in range(1, len(heads)):
-        used = sum(wide[j] for j in parts[-1])
-        if width is not None and len(parts[-1]) > 1 and used + wide[i] > width + GAP:
-            parts.append([0])
-        parts[-1].append(i)
+def _split(
+    columns: Sequence[list[tuple[str, str, list[str]]]], width: int | None
+) -> list[list[tuple[str, str, list[str]]]]:
+    """Return the columns of each part of a table, so that each part is as wide as the terminal at most.
+
+    A column is one or two columns of text, each with its head, its alignment and its cells. Every part begins with the first.
+    """
+    wide = [sum(max(map(len, [head, *cells])) + GAP for head, _, cells in column) for column in columns]
+    parts, used = [list(columns[0])], wide[0]
+    for column, needed in zip(columns[1:], wide[1:], strict=True):
+        if width is not None and len(parts[-1]) > len(columns[0]) and used + needed > width + GAP:
+            parts.append(list(columns[0]))
+            used = wide[0]
+        parts[-1] += column
+        used += needed
     return parts
 
 
@@ -179,13 +188,17 @@ def show_blocks(*blocks: Block) -> None:
 
 def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
     """Return texts as a table with control characters escaped."""
-    from tabulate import tabulate
+    import tabulate
 
+    # Otherwise a column would be wider than its head and its cells.
+    tabulate.MIN_PADDING = 0
     # Column names can be labels or annotators from a file, which may contain any character.
     names, *body = ([visible(text).replace("\n", " ") for text in row] for row in (head, *rows))
     # Without disable_numparse, tabulate would print the id 1e5 as another number.
     return str(
-        tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None)
+        tabulate.tabulate(
+            body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None
+        )
     )
 
 
