@@ -254,6 +254,8 @@ class Section:
     blocks: Sequence[Block] = ()
     cites: Sequence[str] = ()
     absent: str = ""
+    is_method: bool = False
+    """Whether the section says how the numbers were made. Pages fold these sections, and show them last."""
     leading: bool = False
     """Whether the section belongs to the top of a page, below the verdicts and without a heading."""
 
@@ -311,6 +313,14 @@ def _list_tables(blocks: Sequence[Block]) -> Iterator[Table]:
             yield from _list_tables(block.blocks)
 
 
+@dataclass(frozen=True)
+class Step:
+    """What the reader can do next, with the command for it (empty if there is none)."""
+
+    text: str
+    command: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class VerdictBox:
     """A verdict in a box at the top of the document.
@@ -330,6 +340,11 @@ class VerdictBox:
     rows: Sequence[tuple[str, Cell]] = ()
     facts: Mapping[str, Json] = field(default_factory=dict)
     measures: Sequence[Measure] = ()
+    figure: Figure | None = None
+    """The most important measures as a drawing."""
+    failed: Sequence[str] = ()
+    """What keeps the verdict from being better, one sentence for each."""
+    steps: Sequence[Step] = ()
 
 
 STATES = {"trust": "✓", "trust in part": "◐", "do not trust": "✕", "undecided": "?"}
