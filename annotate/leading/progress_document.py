@@ -48,7 +48,7 @@ def _people(batch: Mapping[str, Any]) -> Table:
         [
             *(p["annotator"], f"{p['done']}/{p['units']}", p["skipped"], p["flagged"]),
             *(p["units_per_hour"], p["median_seconds"]),
-            *(round(p["active_seconds"] / 60, 1), round(p["idle_seconds"] / 60, 1)),
+            *(f"{p['active_seconds'] / 60:.1f}", f"{p['idle_seconds'] / 60:.1f}"),
             format_part(p, "training_right", "training_answered")
             + (" failed" if p["training_passed"] is False else ""),
             format_part(p, "attention_right", "attention_answered"),

@@ -45,12 +45,10 @@ def _steps(subject: Subject, ruling: Ruling) -> Iterator[Step]:
     yield Step(
         "Read the units on which the judge and people differ: they are listed below.", _view(subject, task)
     )
-    if ruling.decision in ("trust", "trust in part"):
-        if has_run:
-            anchors = command("judge drift", task, "--run", run, "--anchors", "100")
-            yield Step(
-                "Draw a set of units with which later checks show whether the model has changed.", anchors
-            )
+    if ruling.decision in ("trust", "trust in part") and has_run:
+        anchors = command("judge drift", task, "--run", run, "--anchors", "100")
+        yield Step("Draw a set of units with which later checks show whether the model has changed.", anchors)
+    if ruling.decision == "trust in part":
         yield from _label_more(subject, ruling)
 
 

@@ -165,6 +165,7 @@ async def _label(
                     )
                     beside = calibrate_demo(store, results[0])
                     if show:
+                        print()
                         show_document(demo_text.task_document(results[0], beside))
             if language is not None and _all_runs_ended(results):
                 note(f"3. Claims and abstracts: {model} labels up to {each} units in each of three tasks")
@@ -175,6 +176,7 @@ async def _label(
                     if not _all_runs_ended(results):
                         break
                     if show:
+                        print()
                         show_document(demo_text.task_document(results[-1], None))
         finally:
             for provider in (small, language):

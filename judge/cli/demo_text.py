@@ -14,7 +14,6 @@ from judge.commands import command
 from judge.console import visible
 from judge.document.blocks import Document, Figure, Notes, Paragraph, Section, dot_plot
 from judge.document.cells import brief, interval, share
-from judge.scores.gold_document import list_fields
 from judge.types import Measure
 
 if TYPE_CHECKING:
@@ -32,6 +31,9 @@ def imports(db: Path) -> list[str]:
 
 def task_document(result: TaskResult, beside: Beside | None) -> Document:
     """Return the results of one task: label counts, agreement with people, and the calibrated judge's agreement."""
+    # This import takes long, and help texts do not need it.
+    from judge.scores.gold_document import list_fields
+
     report = result.report
     judged = sum(report.ended.values())
     rate = f"{judged / report.seconds:.1f} units per second" if judged else "all of them stored earlier"
@@ -42,8 +44,8 @@ def task_document(result: TaskResult, beside: Beside | None) -> Document:
     if beside is not None:
         blocks += [Paragraph(""), Notes(list(_compare(beside)))]
     return Document(
-        f"\n{result.task}: {result.plan.task.spec.title}",
-        [("labelled", f"{report.labelled} of {report.units} units, {rate}")],
+        f"{result.task}: {result.plan.task.spec.title}",
+        [("", f"{report.labelled} of {report.units} units have a label, {rate}")],
         sections=[Section("task", result.task, blocks)],
     )
 
