@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from judge.document.blocks import Document, Figure, Step, Table, VerdictBox
+from judge.document.blocks import Document, Figure, NextStep, Table, VerdictBox
 from judge.stats.bootstrap import IntervalSettings
 from judge.stats.outlook import Chance
 from judge.stats.verdict_rows import Condition, Decision, LabelRow
@@ -46,7 +46,7 @@ class Ruling:
     """Whether the judge has no label for any of the units that others labelled."""
     confidence: float = IntervalSettings().confidence
     """The confidence level of the intervals that the verdict uses."""
-    steps: Sequence[Step] = ()
+    steps: Sequence[NextStep] = ()
     """What the reader can do next."""
     shared_by: str = ""
     """The tests that share the error rate of 5 %, in words, such as 'several looks at the units'. Empty for a single test."""

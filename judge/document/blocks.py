@@ -314,7 +314,7 @@ def _list_tables(blocks: Sequence[Block]) -> Iterator[Table]:
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """What the reader can do next, with the command for it (empty if there is none)."""
 
     text: str
@@ -344,7 +344,7 @@ class VerdictBox:
     """The most important measures as a drawing."""
     failed: Sequence[str] = ()
     """What keeps the verdict from being better, one sentence for each."""
-    steps: Sequence[Step] = ()
+    steps: Sequence[NextStep] = ()
 
 
 STATES = {"trust": "✓", "trust in part": "◐", "do not trust": "✕", "undecided": "?"}
