@@ -4,7 +4,6 @@ options.
 stdout is reserved for data. Messages for people go to stderr.
 """
 
-import csv
 import io
 import json
 import math
@@ -214,23 +213,6 @@ def visible(text: str) -> str:
     return text.translate(_VISIBLE)
 
 
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-
-
-def csv_cell(value: Any) -> Any:
-    """Return a cell that is safe in a spreadsheet and in a terminal.
-
-    Control characters are escaped. An apostrophe is put before a leading =, +, - or @, except in a number.
-    """
-    # A label or text from somebody else's file may be a formula, which Excel would run when it opens the
-    # CSV file.
-    if not isinstance(value, str):
-        return value
-    shown = visible(value)
-    return f"'{shown}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else shown
-
-
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return JSON with readable Unicode. Control and direction characters are written as JSON escapes.
 
@@ -318,14 +300,6 @@ def emit_json(schema: str, content: Mapping[str, Any]) -> None:
     print(document(schema, content), end="")
 
 
-def print_result(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
-    """Print the result of a command, either as a JSON document or as text."""
-    if as_json:
-        emit_json(schema, document)
-    else:
-        print_lines(text)
-
-
 def write_page(path: Path | None, html: Callable[[], str]) -> None:
     """Write the page to the path given with -o. Do nothing if -o was not given."""
     if path is not None:
@@ -336,15 +310,6 @@ def write_page(path: Path | None, html: Callable[[], str]) -> None:
 def unit_link(page: str, unit_id: str) -> str:
     """Return the link to a unit on a page of `annotate view`, with the unit's id as the fragment."""
     return f"{quote(page, safe='/:')}#{quote(visible(unit_id), safe='')}"
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return the given columns as CSV with a header. Cells that a spreadsheet would execute are escaped."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([[csv_cell(_cell(r.get(c))) for c in columns] for r in rows])
-    return out.getvalue()
 
 
 def _cell(value: Any) -> str:

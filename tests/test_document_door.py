@@ -1,6 +1,7 @@
 """Tables, figures and pages are written in one place."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,54 @@ def test_a_library_that_writes_output_is_imported_in_its_room_only(library: str)
     }
     users = [name for name, imported in modules.items() if library in imported]
     assert users and [name for name in users if not name.startswith(DOORS[library])] == []
+
+
+HELP = {
+    # click writes the help texts, and these modules only make its columns equally wide.
+    "judge/console.py",
+    "judge/cli/options.py",
+    "judge/cli/score.py",
+}
+"""The modules that may pad a name, because it is part of a help text."""
+PADDING = {"ljust", "rjust", "center", "expandtabs"}
+WIDTH = re.compile(r"(.?[<>^=])?[1-9*{]")
+"""A format specification with a width, such as `>6`, `<20`, `12.3f` or a width from a variable. Zeros as in `02` are digits
+of a number, and no column.
+"""
+
+
+def _find_padding(source: str) -> list[str]:
+    """The places where a module pads text: a method such as ljust, or a format with a width."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in PADDING:
+            found.append(f"{node.lineno}: {node.attr}")
+        elif isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
+            parts = node.format_spec.values
+            spec = "".join(str(part.value) if isinstance(part, ast.Constant) else "{" for part in parts)
+            if WIDTH.match(spec):
+                found.append(f"{node.lineno}: {spec}")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [
+                f"{node.lineno}: {m[0]}"
+                for m in re.finditer(r"%-?[1-9]\d*[sd]|\{\w*:.?[<>^]\d+\}", node.value)
+            ]
+    return found
+
+
+def test_padding_is_found() -> None:
+    assert [bool(_find_padding(text)) for text in ('"a".ljust(3)', "f'{a:>6}'", "f'{a:{w}}'", "f'{a:<{w}}'", "f'{a:12.3f}'",
+            "'%5d' % a", "'{:>5}'.format(a)", "f'{a:,}'", "f'{a:.3f}'", "f'{a:02}'", "f'{a:+.3f}'", "f'{a:z.3f}'")] == [
+        *[True] * 7, *[False] * 5]  # fmt: skip
+
+
+def test_no_other_module_pads_columns() -> None:
+    padded = {
+        name: places
+        for package in ("judge", "annotate", "adjudge")
+        for path in (ROOT / package).rglob("*.py")
+        # A screen of Textual has lines of a fixed width, which no document has.
+        if not (name := path.relative_to(ROOT).as_posix()).startswith(("judge/document/", "annotate/tui/"))
+        if name not in HELP and (places := _find_padding(path.read_text("utf-8")))
+    }
+    assert padded == {}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from annotate.cli._source import LabelSource, as_one, reference_option, source_options
-from judge.console import csv_text, emit_json, json_option, notes
+from judge.console import emit_json, json_option, notes
+from judge.document.csv import csv_text
 from judge.errors import UsageError
 from judge.gates import Files, Gate, decide, output_option
 from judge.types import Json
@@ -100,9 +101,11 @@ def agreement(options: AgreementAsked) -> None:
     two annotators, use cohen_kappa:ann,bob=0.6. For all human annotators, use fleiss_kappa:people=0.6. For
     all annotators, use fleiss_kappa:all=0.6.
     """
+    from annotate.agreement.document import as_document
+    from annotate.agreement.extras import Extras
     from annotate.agreement.one_field import analyse, check_measures
     from annotate.cli import _thresholds as thresholds
-    from annotate.cli._extras import Extras
+    from judge.document.terminal import show
     from judge.labels.reference import resolve
 
     how: IntervalOptions = {
@@ -148,10 +151,7 @@ def agreement(options: AgreementAsked) -> None:
             },
         )
     else:
-        from annotate.cli import _show as show
-
-        parts = [part for r, e in zip(results, extras, strict=True) for part in (show.text(r), *e.texts())]
-        print("\n\n".join(parts))
+        show(*(as_document(r, list(e.sections())) for r, e in zip(results, extras, strict=True)))
     # The user must be told if a limit leaves out a field.
     notes(passed_over)
     gates = [Gate(f"{check.limit.typed} ({check.on})", check.passed, check.why) for check in checked]

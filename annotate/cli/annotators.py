@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, json_option, print_result
-from judge.document.terminal import emit_rows
+from judge.console import db_option, emit_json, json_option
+from judge.document.terminal import emit_rows, print_result
 from judge.errors import UsageError
 from judge.store import Store
 

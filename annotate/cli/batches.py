@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from annotate.batch_plan import DRAWS, BatchPlan, plan_draw
 from annotate.cli._named import BatchName, open_command, with_study
 from judge.commands import command
 from judge.console import emit_json, json_option, note, print_lines
-from judge.document.terminal import emit_rows, table
+from judge.document.terminal import emit_rows, print_result, show_blocks
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -130,6 +129,7 @@ def new(
     exported. With --allow-exposed, labels by annotators who saw an answer are stored as assisted.
     """
     from annotate.drawing.batch import new_batch
+    from annotate.leading.progress_document import list_strata
     from judge.store.export import find_run, find_task
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
@@ -146,24 +146,11 @@ def new(
         f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions), "
         f"{made.training} training units, {made.attention} attention checks"
     )
-    print_strata(made.strata)
+    show_blocks(list_strata(made.strata))
     for line in made.notes:
         note(line)
     for person, count in made.positions.items():
         note(f"{person}: {count} to label; to start: {open_command(name, person, store.path)}")
-
-
-def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the units drawn from each stratum as a table."""
-    rows = [[name, n["frame"], n["drawn"], _weight(n)] for name, n in strata.items()]
-    print(table(["stratum", "frame", "drawn", "weight"], rows))
-
-
-def _weight(stratum: Mapping[str, Any]) -> Any:
-    """Return the weight of the units as text: one number, or the smallest and the largest weight."""
-    low, high = stratum["weight_low"], stratum["weight_high"]
-    # Weights differ within a stratum if its units were drawn with unequal probabilities.
-    return low if low == high else f"{low:.3f} … {high:.3f}"
 
 
 @batches.command("show")
@@ -179,7 +166,7 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
     """
     from annotate.guidelines import markdown
     from annotate.leading.progress import show_batch
-    from annotate.leading.watch import part
+    from annotate.leading.progress_document import as_document
     from annotate.sitting.desk import batch_info
 
     if name is None:
@@ -191,52 +178,7 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
         print_lines(markdown(batch_info(store, name).task))
         return
     document = show_batch(store, name)
-    if as_json:
-        emit_json("batch", document)
-        return
-    state = f"closed {document['closed'][:10]}" if document["closed"] else "open"
-    print_lines(f"{name}: {document['task']}, {state}")
-    if assisted := document["options"].get("assisted"):
-        print_lines(f"assisted, not blind: people see predictions in {assisted}")
-    print()
-    people = document["annotators"]
-    rows = [
-        [
-            p["annotator"], f"{p['done']}/{p['units']}", p["skipped"], p["flagged"], p["units_per_hour"],
-            p["median_seconds"], round(p["active_seconds"] / 60, 1), round(p["idle_seconds"] / 60, 1),
-            part(p, "training_right", "training_answered") + ("" if p["training_passed"] is not False else " failed"),
-            part(p, "attention_right", "attention_answered"), part(p, "repeats_same", "repeats_answered"),
-        ]
-        for p in people
-    ]  # fmt: skip
-    head = ["annotator", "done", "skipped", "flagged", "per hour", "median s", "active min", "idle min", "training",
-            "attention", "repeats"]  # fmt: skip
-    print(table(head, rows))
-    for p in people:
-        if n := p["second_layer_open"]:
-            print_lines(f"{p['annotator']}: the choice to keep or revise is missing for {n:,} units")
-        if p["stopped"]:
-            print_lines(f"{p['annotator']}: excluded ({p['stopped']}); no result uses these labels")
-    for warning in document["too_fast"]:
-        print_lines(warning)
-    print()
-    strata = [[s["stratum"], s["units"], _weight(s)] for s in document["strata"]]
-    print(table(["stratum", "units", "weight"], strata))
-    adjudication = document["adjudication"]
-    if adjudication["units"]:
-        print(f"\nadjudicated: {adjudication['decided']} of {adjudication['units']}")
-    if adjudication["policy"]:
-        print_lines(f"policy: {adjudication['policy']}")
-    _for_the_lead(document)
-    if document["measures"]:
-        print("\nAgreement so far (blind labels)")
-        cells = [
-            # Labels that were given after an exposure would agree too well.
-            [m["field"], m["measure"], who, m["value"], m["n_units"], m["reason"]]
-            for m in document["measures"]
-            for who in [", ".join(m["annotators"] or []) or "all"]
-        ]
-        print(table(["field", "measure", "who", "value", "units", "why not"], cells))
+    print_result("batch", document, as_document(document), as_json)
 
 
 def _list(store: Store, as_json: bool) -> None:
@@ -249,19 +191,6 @@ def _list(store: Store, as_json: bool) -> None:
         ]
     columns = ["batch", "task", "purpose", "units", "annotators", "positions", "done", "closed"]
     emit_rows("batches", rows, columns, as_json)
-
-
-def _for_the_lead(document: dict[str, Any]) -> None:
-    waiting = document["for_the_lead"]
-    parts = [f"people disagree on {waiting['differ']} units"] if waiting["differ"] else []
-    parts += [f"everybody skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
-    if parts:
-        print_lines(
-            f"\nfor the lead: {', '.join(parts)}; to decide them: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
-        )
-    for flag in document["flags"]:
-        more = f" ({flag['note']})" if flag["note"] else ""
-        print_lines(f"flag by {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
 
 
 @batches.command("close")

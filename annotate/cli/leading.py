@@ -9,9 +9,11 @@ import click
 
 from annotate.batch_plan import Policy
 from annotate.cli._named import BatchName, open_command, with_study
-from annotate.cli.batches import allow_option, batches, print_strata
+from annotate.cli.batches import allow_option, batches
+from annotate.leading.progress_document import list_strata
 from judge.commands import command
 from judge.console import emit_json, json_option, note, parse_named_number
+from judge.document.terminal import show_blocks
 from judge.errors import UsageError
 from judge.store import Store
 from judge.types import attributes
@@ -35,7 +37,7 @@ def _print_result(store: Store, done: Changed, message: str, as_json: bool) -> N
         return
     note(message)
     if done.strata:
-        print_strata(done.strata)
+        show_blocks(list_strata(done.strata))
     for line in done.notes:
         note(line)
     for person, count in done.positions.items():

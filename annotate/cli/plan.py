@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from annotate.cli._source import LabelSource, as_one, reference_option, source_options
-from judge.console import emit_json, json_option, print_result, visible
-from judge.document.terminal import table
+from judge.console import emit_json, json_option
+from judge.document.terminal import print_result, show
 from judge.errors import BadInput, UsageError
 from judge.types import Json, attributes
 
@@ -89,6 +88,8 @@ def plan(options: PlanAsked) -> None:
     The correlation within questions (--icc) is estimated from the pilot labels. If there are none, it is 0 by
     default. With --annotators ann,bob, the plan is for the agreement between ann and bob.
     """
+    from annotate.agreement.plan_document import as_document
+
     if options.width is None and options.threshold is None and not options.verdict:
         raise UsageError(
             "specify a goal: --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
@@ -133,12 +134,11 @@ def plan(options: PlanAsked) -> None:
             },
         )
         return
-    for goal in goals:
-        print(f"{goal.title}\n{_table([_row(size, goal) for size in goal.plans], design)}\n")
-    print("\n".join(f"- {visible(line)}" for line in [*assumed, *notes]))
+    show(as_document(design, [(goal.title, goal.plans) for goal in goals], [*assumed, *notes]))
 
 
 def _verdict(options: PlanAsked) -> None:
+    from annotate.agreement.plan_document import verdict_document
     from annotate.cli import _plan_verdict as verdict
     from annotate.drawing.source import VerdictSource
     from judge.labels.reference import resolve
@@ -171,12 +171,7 @@ def _verdict(options: PlanAsked) -> None:
         **attributes(options, "power", "epsilon"),
         "judges": [verdict.as_json(judge_plan) for judge_plan in plans],
     }
-    print_result(
-        "plan_verdict",
-        document,
-        "\n\n".join(verdict.text(judge_plan) for judge_plan in plans),
-        options.as_json,
-    )
+    print_result("plan_verdict", document, verdict_document(plans), options.as_json)
 
 
 def _read_panel(options: PlanAsked) -> Panel:
@@ -337,12 +332,3 @@ def _row(size: SampleSize, goal: _Goal) -> dict[str, Json]:
         "per_question": size.per_cluster,
         **attributes(size, "n_clusters", "n_units", "more_clusters", "more_units", "design_effect"),
     }
-
-
-def _table(rows: Sequence[dict[str, Json]], design: Design) -> str:
-    columns = {"per_question": "units per question", "n_clusters": "questions", "n_units": "units"}
-    if design.n_units:
-        # Without a pilot nothing is labelled yet.
-        columns |= {"more_clusters": "more questions", "more_units": "more units"}
-    columns["design_effect"] = "design effect"
-    return table(list(columns.values()), [[row[key] for key in columns] for row in rows])

@@ -15,7 +15,7 @@ from annotate.store import open_study
 from annotate.tui.settings import find_keymap
 from annotate.tui.web import make_server
 from judge import commands
-from judge.console import db_option, note, print_lines, suggests_next, visible
+from judge.console import db_option, note, print_lines, suggests_next
 from judge.errors import StudyError, UsageError
 from judge.store import Store
 
@@ -179,16 +179,15 @@ def watch(name: str, once: bool, db: Path) -> None:
 
     from annotate.leading.watch import look, sections, title
     from annotate.sitting.desk import batch_info
+    from judge.document.terminal import section_lines
 
     with open_study(db) as store:
         batch_info(store, name)
         if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
             document, at = look(store, name), datetime.now(UTC)
             print_lines(title(document, at))
-            for part in sections(document, at):
-                print(f"\n{part.title}")
-                for line in part.lines:
-                    print(visible(f"  {line}").replace("\n", " "))
+            for section in sections(document, at):
+                print_lines("\n".join(["", *section_lines(section)]))
             return
     from annotate.tui.watch import run_watch
 

@@ -8,7 +8,8 @@ import click
 
 from annotate.cli._named import BatchName, open_command, with_study
 from judge.console import emit_json, json_option, note, notes, pairs
-from judge.document.terminal import table
+from judge.document.blocks import list_rows
+from judge.document.terminal import show_blocks
 from judge.errors import BadInput, Exit, UsageError
 from judge.files import format_of, stop
 from judge.store import Store
@@ -290,8 +291,8 @@ def formats(as_json: bool) -> None:
         cells = ((f.name, f.writes, f.reads, f.help, dict(f.options)) for f in known_formats)
         emit_json("formats", {"rows": [dict(zip(keys, row, strict=True)) for row in cells]})
         return
-    body = [
-        [f.name, f.writes or "", "yes" if f.reads else "", f.help, ", ".join(f.options)]
-        for f in known_formats
-    ]
-    print(table(["format", "export", "import", "what it is", "-O"], body))
+    keys = ("format", "export", "import", "what it is", "-O")
+    body = (
+        (f.name, f.writes or "", "yes" if f.reads else "", f.help, list(f.options)) for f in known_formats
+    )
+    show_blocks(list_rows([dict(zip(keys, row, strict=True)) for row in body], keys))

@@ -4,28 +4,22 @@ Nothing here reveals a label, because the person who monitors a batch may also b
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from annotate.leading.progress import show_batch
+from annotate.leading.progress_document import format_part
 from judge.commands import command
-from judge.document.terminal import align_rows
+from judge.console import shorten
+from judge.document.blocks import Cell, Notes, Section, Table, heads
+from judge.document.cells import draw_share, format_duration
 from judge.store import Store
 
-BAR = 10
+URGENT = "urgent"
+"""The key of the section that is highlighted."""
 NAME = 14
 RECENT = 300
 """A person counts as working if their last event is at most this many seconds old."""
-
-
-@dataclass(frozen=True, slots=True)
-class WatchSection:
-    """One section of the screen: a heading and lines of text. A section with warnings is highlighted."""
-
-    title: str
-    lines: Sequence[str]
-    warns: bool = False
 
 
 def look(store: Store, name: str) -> dict[str, Any]:
@@ -49,57 +43,64 @@ def title(document: dict[str, Any], at: datetime) -> str:
     # A person who has not begun has no pace, so the remaining time is a lower bound.
     unknown = any(p["open"] and _hours(p) is None and not p["stopped"] for p in people)
     if left and not document["closed"]:
-        parts.append(f"{'at least ' if unknown else ''}{duration(max(left) * 3600)} left")
+        parts.append(f"{'at least ' if unknown else ''}{format_duration(max(left) * 3600)} left")
     return "   ".join(parts)
 
 
-def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
+def sections(document: dict[str, Any], at: datetime) -> list[Section]:
     """Return the sections of the screen, the most urgent first.
 
     `at` is the current time. The sections contain the texts of flags, which are untrusted input.
     """
     people = document["annotators"]
-    shown = [WatchSection("To look at", list(_urgent(document)), warns=True)]
-    progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
-    checks = [["", "training", "attention", "repeats", "too fast"]]
+    progress: list[list[Cell]] = []
+    checks: list[list[Cell]] = []
     for p in people:
-        left = _hours(p)
+        left, ago, name = _hours(p), _ago(p, at), shorten(p["annotator"], NAME)
         progress.append(
             [
-                _truncate(p["annotator"], NAME), _bar(p["done"], p["units"]), f"{p['done']:,}/{p['units']:,}",
+                *(name, draw_share(p["done"], p["units"]), f"{p['done']:,}/{p['units']:,}"),
                 "" if p["units_per_hour"] is None else f"{p['units_per_hour']:,.0f}",
-                "" if left is None else duration(left * 3600),
-                "never" if (ago := _ago(p, at)) is None else f"{duration(ago)} ago",
-                _number(p["skipped"]), _number(p["flagged"]),
+                "" if left is None else format_duration(left * 3600),
+                "never" if ago is None else f"{format_duration(ago)} ago",
+                *(p["skipped"] or None, p["flagged"] or None),
             ]
-        )  # fmt: skip
+        )
         checks.append(
             [
-                _truncate(p["annotator"], NAME), part(p, "training_right", "training_answered"),
-                part(p, "attention_right", "attention_answered"), part(p, "repeats_same", "repeats_answered"),
-                part(p, "fast", "timed"),
+                *(name, format_part(p, "training_right", "training_answered")),
+                format_part(p, "attention_right", "attention_answered"),
+                *(format_part(p, "repeats_same", "repeats_answered"), format_part(p, "fast", "timed")),
             ]
-        )  # fmt: skip
-    shown.append(WatchSection("Progress", _align(progress)))
-    if any(any(row[1:]) for row in checks[1:]):
-        shown.append(WatchSection("Checks (correct or consistent answers)", _align(checks)))
-    shown.append(WatchSection("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
-    flags = document["flags"][::-1]
-    lines = [
-        f"{f['annotator']}, {f['unit']}: {f['flag']}" + (f" ({f['note']})" if f["note"] else "")
-        for f in flags
+        )
+    columns = heads("text", "", "") + heads("number", "done", "per hour", "left", "last", "skip", "flag")
+    flags = [
+        # A note with several lines could look like other entries.
+        " ".join(
+            f"{f['annotator']}, {f['unit']}: {f['flag']}{f' ({note})' if (note := f['note']) else ''}".split()
+        )
+        for f in document["flags"][::-1]
     ]
-    shown.append(WatchSection(f"Flags ({len(lines):,})", lines or ["none"]))
-    return [section for section in shown if section.lines]
-
-
-def duration(seconds: float) -> str:
-    """Format a duration in its largest unit: 40 s, 12 min, 3.5 h, 2 d."""
-    if seconds < 60:
-        return f"{max(seconds, 0):.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} d"
+    urgent, checked = list(_urgent(document)), any(any(row[1:]) for row in checks)
+    check_columns = heads("text", "") + heads("number", "training", "attention", "repeats", "too fast")
+    agreement = list(_agreement(document["measures"]))
+    return [
+        *([Section(URGENT, "To look at", [Notes(urgent)])] if urgent else []),
+        Section("progress", "Progress", [Table("progress", "", columns, progress)]),
+        *(
+            [
+                Section(
+                    "checks",
+                    "Checks (correct or consistent answers)",
+                    [Table("checks", "", check_columns, checks)],
+                )
+            ]
+            if checked
+            else []
+        ),
+        Section("agreement", "Agreement so far (blind labels)", [Notes(agreement)]),
+        Section("flags", f"Flags ({len(flags):,})", [Notes(flags or ["none"])]),
+    ]
 
 
 def _urgent(document: dict[str, Any]) -> Iterator[str]:
@@ -146,26 +147,3 @@ def _ago(person: dict[str, Any], at: datetime) -> float | None:
 
 def _percent(part: int, of: int) -> str:
     return f"{100 * part // of} %" if of else "no units"
-
-
-def _bar(done: int, units: int) -> str:
-    full = BAR * done // units if units else 0
-    return "█" * full + "░" * (BAR - full)
-
-
-def part(person: dict[str, Any], right: str, of: str) -> str:
-    """Format two counts as a fraction, such as 3/4. Return an empty string if the second count is 0."""
-    return f"{person[right]}/{person[of]}" if person[of] else ""
-
-
-def _number(value: int | None) -> str:
-    return f"{value:,}" if value else ""
-
-
-def _truncate(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with aligned columns. The first column is left-aligned, and the others are right-aligned."""
-    return align_rows(rows, ["left", *["right"] * (len(rows[0]) - 1)])

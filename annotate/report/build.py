@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from annotate.report import (
 )
 from annotate.report.corrected import REPLICATES
 from annotate.report.model import ReportDocument, Ruling
+from annotate.report.steps import list_steps
 from annotate.report.subject import ReportOptions, Subject, load
 from judge.document.blocks import Section, level_text
 from judge.errors import BadInput
@@ -30,6 +32,9 @@ from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
 from judge.store.study import get_time
 from judge.types import Json, attributes
+
+METHODS = ("who", "sampling", "alternative", "latent", "runs", "imports", "citations")
+"""The sections on how the labels and the numbers were made."""
 
 
 def build(store: Store, options: ReportOptions) -> ReportDocument:
@@ -59,7 +64,7 @@ def build_table(panel: Panel, options: ReportOptions) -> ReportDocument:
 def _document(store: Store, subject: Subject) -> ReportDocument:
     name = subject.table.name if subject.table else store.path.name
     ruled, tests, none = rulings.rule(store, subject)
-    ruled = summary.with_numbers(subject, ruled)
+    ruled = [replace(r, steps=list_steps(subject, r)) for r in summary.with_numbers(subject, ruled)]
     sections = [
         summary.summary(subject, ruled),
         *rulings.power(ruled),
@@ -88,7 +93,10 @@ def _document(store: Store, subject: Subject) -> ReportDocument:
         boxes=[ruling.box() for ruling in ruled],
         rulings=ruled,
         no_verdict=none,
-        sections=[section.drop_undefined() for section in _sort_sections(sections)],
+        sections=[
+            replace(section.drop_undefined(), is_method=section.key in METHODS)
+            for section in _sort_sections(sections)
+        ],
         facts={
             "study": name,
             "task": subject.panel.task.name if subject.panel.task else None,

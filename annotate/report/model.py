@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from judge.document.blocks import Document, Table, VerdictBox
+from judge.document.blocks import Document, Figure, NextStep, Table, VerdictBox
 from judge.stats.bootstrap import IntervalSettings
 from judge.stats.outlook import Chance
 from judge.stats.verdict_rows import Condition, Decision, LabelRow
 from judge.stats.verdict_text import group_by_state
-from judge.types import Measure, attributes
+from judge.types import Json, Measure, attributes
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Ruling:
     """Whether the judge has no label for any of the units that others labelled."""
     confidence: float = IntervalSettings().confidence
     """The confidence level of the intervals that the verdict uses."""
+    steps: Sequence[NextStep] = ()
+    """What the reader can do next."""
     shared_by: str = ""
     """The tests that share the error rate of 5 %, in words, such as 'several looks at the units'. Empty for a single test."""
 
@@ -92,6 +94,37 @@ class Ruling:
                 "warnings": list(self.warnings),
             },
             measures=self.measures,
+            figure=self._draw_agreement(),
+            failed=[c.why for c in self.conditions if c.state in ("fails", "open") and c.why],
+            steps=self.steps,
+        )
+
+    def _draw_agreement(self) -> Figure | None:
+        """Return a drawing of the judge's agreement with people and of people's agreement with each other."""
+        if self.numbers is None:
+            return None
+        # The first two rows are the agreement of the judge, and of people with each other.
+        rows: list[Json] = [
+            {
+                "label": str(name),
+                "value": m.value,
+                "low": m.low,
+                "high": m.high,
+                "group": "judge" if str(name).startswith(self.judge) else "people",
+            }
+            for name, _, m, _ in self.numbers.rows[:2]
+            if isinstance(m, Measure)
+        ]
+        if all(row["value"] is None for row in rows):
+            return None
+        data: dict[str, Json] = {
+            "rows": rows,
+            "threshold": None,
+            "label": "agreement beyond chance (1 is perfect)",
+        }
+        text = "A mark is the value with its interval: a circle with a judge, a diamond without one."
+        return Figure(
+            f"drawn_{self.numbers.key}", "The agreement of the judge and of people", text, "forest", data
         )
 
 

@@ -8,12 +8,12 @@ from annotate.drawing.extend import extend_batch
 from annotate.drawing.sequences import sequences_of
 from annotate.leading.lead import close_batch
 from annotate.leading.progress import show_batch
-from annotate.leading.watch import duration
 from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import ReportOptions, load
 from annotate.sitting.desk import batch_info
 from judge.commands import command
+from judge.document.cells import format_duration
 from judge.errors import UsageError
 from judge.stats.looks import places_until
 from judge.store import Store
@@ -116,7 +116,7 @@ def _hours(store: Store, name: str, units: int) -> str:
     """Describe how long each person needs for `units` units at the slowest pace so far. Empty if no pace is known."""
     paces = [p["units_per_hour"] for p in show_batch(store, name)["annotators"] if p["units_per_hour"]]
     return (
-        f", about {duration(3600 * units / min(paces))} for each person at the slowest pace so far"
+        f", about {format_duration(3600 * units / min(paces))} for each person at the slowest pace so far"
         if paces
         else ""
     )

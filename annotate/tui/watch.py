@@ -18,10 +18,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from annotate.leading.watch import WatchSection, look, sections, title
+from annotate.leading.watch import URGENT, look, sections, title
 from annotate.store import open_study
 from annotate.tui.settings import read_theme
 from annotate.tui.untrusted import make_visible
+from judge.document.blocks import Section
+from judge.document.terminal import section_lines
 from judge.errors import AdjudgeError
 
 SHARE = 10
@@ -140,12 +142,15 @@ class WatchApp(App[None]):
         self.query_one("#flags-text", Static).update(_content(parts[-1:]))
 
 
-def _content(parts: list[WatchSection]) -> Content:
+def _content(parts: list[Section]) -> Content:
     """Return the sections as text, with control characters in people's notes escaped."""
     lines = []
     for part in parts:
-        lines.append(Content.styled(part.title, "bold $text-warning" if part.warns else "bold $text-primary"))
-        lines += [Content(f"  {make_visible(line).text}") for line in part.lines]
+        head, *body = section_lines(part)
+        lines.append(
+            Content.styled(head, "bold $text-warning" if part.key == URGENT else "bold $text-primary")
+        )
+        lines += [Content(make_visible(line).text) for line in body]
         lines.append(Content(""))
     return Content("\n").join(lines[:-1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from judge import console
 from judge.asking import judges
 from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
+from judge.document.csv import csv_line
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -90,10 +90,6 @@ def compare(task_name: str, **options: Any) -> None:
 
 def _write_units(path: Path, contest: Contest) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
         for n, row in enumerate(contest.units()):
-            if not n:
-                writer.writerow(row)
-            # Texts come from other people, and a spreadsheet would run a formula in them.
-            writer.writerow([console.csv_cell(value) for value in row.values()])
+            file.write(("" if n else csv_line(row)) + csv_line(row.values()))
     console.note(f"wrote {path}: {contest.n_shared:,} units")

@@ -17,6 +17,9 @@ from judge.cli import demo_text
 from judge.cli.models import provider_options
 from judge.cli.progress import Progress
 from judge.console import TO_WRITE, emit_json, json_option, note, pairs
+from judge.document.blocks import Paragraph
+from judge.document.terminal import show as show_document
+from judge.document.terminal import show_blocks
 from judge.errors import Exit, MissingExtra
 from judge.providers import base
 from judge.providers.base import Provider, Settings
@@ -87,7 +90,7 @@ def demo(
             note("interrupted; to continue where it stopped, run judge demo again")
             return Exit.INTERRUPTED
     if show:
-        print(demo_text.drawing(results, beside))
+        show_blocks(Paragraph(""), demo_text.drawing(results, beside))
     page = page and _page(db, page, results[0], beside)
     seconds = time.monotonic() - started
     if as_json:
@@ -162,7 +165,8 @@ async def _label(
                     )
                     beside = calibrate_demo(store, results[0])
                     if show:
-                        print(demo_text.task(results[0], beside))
+                        print()
+                        show_document(demo_text.task_document(results[0], beside))
             if language is not None and _all_runs_ended(results):
                 note(f"3. Claims and abstracts: {model} labels up to {each} units in each of three tasks")
                 for name in TASKS:
@@ -172,7 +176,8 @@ async def _label(
                     if not _all_runs_ended(results):
                         break
                     if show:
-                        print(demo_text.task(results[-1], None))
+                        print()
+                        show_document(demo_text.task_document(results[-1], None))
         finally:
             for provider in (small, language):
                 if provider is not None:

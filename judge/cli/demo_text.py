@@ -5,23 +5,21 @@ The text shows the results of each task, the agreement of all judges on one scal
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.asking.judges import list_comparisons
-from judge.cli.runs import measure_table
 from judge.commands import command
 from judge.console import visible
+from judge.document.blocks import Document, Figure, Notes, Paragraph, Section, dot_plot
+from judge.document.cells import brief, interval, share
 from judge.types import Measure
 
 if TYPE_CHECKING:
     from judge.demo import Beside, TaskResult
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
-LEAST, MOST, WIDTH = -0.4, 1.0, 57
-"""The lowest and the highest kappa in the drawing, and the width of the drawing (40 columns per unit of
-kappa).
-"""
 
 
 def imports(db: Path) -> list[str]:
@@ -31,94 +29,53 @@ def imports(db: Path) -> list[str]:
     return [command("judge items import", name, *paths, study=db) for name, paths in samples().items()]
 
 
-def task(result: TaskResult, beside: Beside | None) -> str:
+def task_document(result: TaskResult, beside: Beside | None) -> Document:
     """Return the results of one task: label counts, agreement with people, and the calibrated judge's agreement."""
+    # This import takes long, and help texts do not need it.
+    from judge.scores.gold_document import list_fields
+
     report = result.report
     judged = sum(report.ended.values())
     rate = f"{judged / report.seconds:.1f} units per second" if judged else "all of them stored earlier"
-    lines = [
-        f"\n{result.task}: {result.plan.task.spec.title}",
-        f"  {report.labelled} of {report.units} units have a label, {rate}",
-    ]
-    for f in result.fields:
-        # A derived field without gold labels has nothing to show. The first field always shows the reason.
-        if not f.measures and f.why_none and f.field != result.plan.task.fields[0]:
-            continue
-        lines.append(visible(f"  {f.field}: " + ", ".join(f"{value} {n}" for value, n in f.labels.items())))
-        lines += ["  " + line for line in measure_table(f.measures).splitlines()]
+    # A derived field without gold labels has nothing to show. The first field always shows the reason.
+    first = result.plan.task.fields[0]
+    fields = [f for f in result.fields if f.measures or not f.why_none or f.field == first]
+    blocks = list(list_fields(fields))
     if beside is not None:
-        lines += ["", *_describe_comparison(beside)]
-    return "\n".join(lines)
+        blocks += [Paragraph(""), Notes(list(_compare(beside)))]
+    return Document(
+        f"{result.task}: {result.plan.task.spec.title}",
+        [("", f"{report.labelled} of {report.units} units have a label, {rate}")],
+        sections=[Section("task", result.task, blocks)],
+    )
 
 
-def _describe_comparison(beside: Beside) -> list[str]:
+def _compare(beside: Beside) -> Iterator[str]:
     done = beside.calibrated
     if done is None or not done.measures:
-        return [visible(f"  no calibrated judge: {beside.why_none}")]
-    shares = "; ".join(f"{label} {b:.0%} before, {a:.0%} after" for label, (b, a) in done.shares.items())
+        yield f"no calibrated judge: {beside.why_none}"
+        return
     before, after, difference = done.measures[0]
-    line = f"  calibrated: kappa {_number(before)} before, {_number(after)} after"
+    line = f"calibrated: kappa {brief(before)[0]} before, {brief(after)[0]} after"
     if difference is not None and difference.low is not None and difference.high is not None:
-        line += f" (difference {difference.low:+.2f} … {difference.high:+.2f})"
-        if done.repaired:
-            line += ": it rose"
-        else:
-            line += ": it fell" if difference.high < 0 else ": no improvement shown"
-    lines = [visible(line), visible(f"  {shares}")]
-    return [*lines, visible(f"  not stored: {beside.why_none}")] if beside.why_none else lines
+        fell = "it fell" if difference.high < 0 else "no improvement shown"
+        line += f" (difference {interval(difference.low, difference.high)}): {'it rose' if done.repaired else fell}"
+    yield line
+    yield "; ".join(f"{label} {share(b)} before, {share(a)} after" for label, (b, a) in done.shares.items())
+    if beside.why_none:
+        yield f"not stored: {beside.why_none}"
 
 
-def _number(measure: Measure) -> str:
-    return "undefined" if measure.value is None else f"{measure.value:.2f}"
-
-
-def drawing(results: list[TaskResult], beside: Beside | None) -> str:
-    """Draw the agreement of each judge with people (Cohen's kappa and its interval) on one scale."""
-    rows: list[tuple[str, Measure | None]] = []
+def drawing(results: list[TaskResult], beside: Beside | None) -> Figure:
+    """Return a drawing of each judge's agreement with people (Cohen's kappa and its interval) on one scale."""
+    shown: list[tuple[str, Measure | None]] = []
     for at, r in enumerate(results):
-        measure = next((m for m in r.fields[0].measures if m.measure == "cohen_kappa"), None)
-        name = f"{r.plan.model} on {r.task.partition('.')[0]}"
-        rows.append((name, measure))
+        kappa = next((m for m in r.fields[0].measures if m.measure == "cohen_kappa"), None)
+        shown.append((f"{r.plan.model} on {r.task.partition('.')[0]}", kappa))
         if at == 0 and beside is not None and beside.calibrated is not None and beside.calibrated.measures:
-            rows.append(("  the same, calibrated", beside.calibrated.measures[0][1]))
-    width = max(len(name) for name, _ in rows)
-    scale = [" "] * WIDTH
-    for place in (-0.4, 0.0, 0.4, 0.8):
-        text = f"{place:g}"
-        scale[_column(place) : _column(place) + len(text)] = text
-    head = "Agreement between judge and people beyond chance (Cohen's kappa: 0 is chance, 1 is perfect; lines are 95 % intervals)"
-    lines = [f"\n{head}", f"  {'':{width}}  {'':9}  {''.join(scale).rstrip()}"]
-    for name, shown in rows:
-        lines.append(
-            visible(f"  {name:{width}}  {_number(shown) if shown else 'none':9}  {_bar(shown)}".rstrip())
-        )
-    return "\n".join(lines)
-
-
-def _column(value: float) -> int:
-    # Kappa can be as low as -1, but so rarely that the scale ends at -0.4.
-    part = (min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST)
-    return round(part * (WIDTH - 1))
-
-
-def _bar(measure: Measure | None) -> str:
-    """Draw an interval on the scale as `├───●───┤`.
-
-    Zero is marked by `┊`, or by `┼` if the interval crosses it.
-    """
-    cells = [" "] * WIDTH
-    cells[_column(0.0)] = "┊"
-    if measure is None or measure.value is None:
-        return "".join(cells).rstrip()
-    if measure.low is not None and measure.high is not None:
-        low, high = _column(measure.low), _column(measure.high)
-        cells[low : high + 1] = ["─"] * (high + 1 - low)
-        # An interval that crosses the mark cannot exclude agreement by chance.
-        if low < _column(0.0) < high:
-            cells[_column(0.0)] = "┼"
-        cells[low], cells[high] = "├", "┤"
-    cells[_column(measure.value)] = "●"
-    return "".join(cells).rstrip()
+            shown.append(("  the same, calibrated", beside.calibrated.measures[0][1]))
+    caption = "Agreement between judge and people beyond chance (Cohen's kappa: 0 is chance, 1 is perfect; lines are 95 % intervals)"
+    return dot_plot("agreement", caption, shown)
 
 
 def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: float, is_small: bool) -> str:

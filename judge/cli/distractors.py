@@ -11,10 +11,10 @@ import click
 
 from judge.asking.run import make_plan
 from judge.cli.chain import chained, run_in_chain
-from judge.cli.runs import measure_table
 from judge.commands import command
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_result
-from judge.document.terminal import table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes
+from judge.document.blocks import list_measures, list_rows
+from judge.document.terminal import print_result, show_blocks
 from judge.errors import Exit, UsageError
 from judge.files import format_of
 from judge.run_options import RunOptions
@@ -194,8 +194,7 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
             f"distractors of '{making.system}' for {len(made.questions)} questions, {making.slots} each; "
             f"reading: {options['way']} ({making.task.name}); challenging: {_WORDS[making.reading]}"
         )
-        print(table(list(rows[0]), [list(r.values()) for r in rows]) + "\n")
-        print(measure_table(measures))
+        show_blocks(list_rows(rows, list(rows[0])), list_measures("measures", "", measures))
         # The export has its own default, so another definition must be typed there too.
         how = [] if making.reading == "entailed" else ["--challenging", making.reading]
         print(f"next: {command('judge distractors export -o questions.json', *how)}")

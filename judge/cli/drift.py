@@ -13,18 +13,16 @@ from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option, reference_option
-from judge.console import db_option, json_option, print_result
+from judge.console import db_option, json_option
+from judge.document.cells import difference, interval
+from judge.document.terminal import print_result
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.asking.anchors import AnchorDraw
     from judge.asking.drift import DriftCheck
-
-ENOUGH = 0.8
-"""If the power is below this value, the output says that the set is too small or too noisy."""
 
 
 @click.command()
@@ -62,6 +60,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
     """
     from judge.asking import anchors as anchor_sets
     from judge.asking import drift as drifting
+    from judge.asking.drift_document import as_document, describe_draw
 
     if again and anchors is None:
         raise UsageError("--again requires --anchors N")
@@ -87,7 +86,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
             print_result(
                 "drift",
                 {**_about(prepared, field), "drawn": drawn.as_json()},
-                _describe_draw(drawn),
+                describe_draw(drawn),
                 options["as_json"],
             )
             return Exit.DONE
@@ -95,7 +94,10 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
         if not isinstance(result, drifting.DriftCheck):
             return exit_code(result)
     print_result(
-        "drift", {**_about(prepared, field), "checked": result.as_json()}, _text(result), options["as_json"]
+        "drift",
+        {**_about(prepared, field), "checked": result.as_json()},
+        as_document(result),
+        options["as_json"],
     )
     decide(f"judge drift {prepared.plan.task.name} with {prepared.plan.model}", [_gate(result)], files)
     return Exit.DONE
@@ -103,44 +105,6 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
 
 def _about(prepared: Any, field: str) -> dict[str, Any]:
     return {"task": prepared.plan.task.name, "model": prepared.plan.model, "field": field}
-
-
-def _describe_draw(drawn: AnchorDraw) -> str:
-    from judge.asking.anchors import CHANGED, REPLIES
-
-    lines = [
-        f"set {drawn.number}: {drawn.units:,} anchors, {drawn.labelled:,} of them with a human or gold label, {REPLIES} replies each",
-        f"reply noise {drawn.noise:.1%}: a check detects a change in {CHANGED:.0%} of the anchors with probability {drawn.power:.2f} (simulated)",
-    ]
-    if drawn.power < ENOUGH:
-        lines.append(
-            f"that is less than {ENOUGH:g}: draw more anchors (--anchors N --again), or lower the temperature"
-        )
-    return "\n".join(lines)
-
-
-def _text(result: DriftCheck) -> str:
-    from judge.asking.anchors import REPLIES
-
-    lines = [
-        f"set {result.number}, check {result.check}: {result.units:,} anchors, {REPLIES} replies each"
-        + (f"; {result.left_out:,} left out, because calls for them failed" if result.left_out else ""),
-        f"{result.apart[1]:.1%} of the pairs of a first and a new reply differ ({result.apart[0]:.1%} of the pairs of first replies)",
-    ]
-    if result.changed:
-        some = ", ".join(f"{unit} ({first} -> {now})" for unit, first, now in result.changed[:5])
-        more = f" and {len(result.changed) - 5:,} more" if len(result.changed) > 5 else ""
-        lines.append(f"the most frequent label of {len(result.changed):,} anchors has changed: {some}{more}")
-    d = result.difference
-    if d.value is None:
-        lines.append(f"the change in agreement with people is undefined: {d.reason}")
-    else:
-        span = "" if d.low is None or d.high is None else f" ({d.low:+.3f} … {d.high:+.3f})"
-        lines.append(
-            f"agreement with {result.reference}: {result.first.value:.3f}, now {result.now.value:.3f}, "
-            f"change {d.value:+.3f}{span} on {d.n_units:,} anchors"
-        )
-    return "\n".join([*lines, *(f"- {text}" for text in result.notes)])
 
 
 def _gate(result: DriftCheck) -> Gate:
@@ -153,7 +117,7 @@ def _gate(result: DriftCheck) -> Gate:
     d = result.difference
     detail = ""
     if d.value is not None and d.low is not None and d.high is not None:
-        detail = f"; agreement with people {d.value:+.3f} ({d.low:+.3f} … {d.high:+.3f})"
+        detail = f"; agreement with people {difference(d.value)} ({interval(d.low, d.high)})"
     return Gate(
         name,
         not result.is_changed,

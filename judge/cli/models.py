@@ -13,8 +13,8 @@ from judge import plugins
 from judge.asking.run import provider_of
 from judge.cli.options import options_of
 from judge.commands import command
-from judge.console import json_option, print_result
-from judge.document.terminal import emit_rows
+from judge.console import json_option
+from judge.document.terminal import emit_rows, print_result
 from judge.errors import Unreachable, UsageError
 from judge.providers import base
 from judge.providers.base import Provider

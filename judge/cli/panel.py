@@ -19,7 +19,8 @@ from judge.cli.score_options import get_interval_settings, interval_options
 from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines
-from judge.document.terminal import table
+from judge.document.cells import format_dollars
+from judge.document.terminal import show
 from judge.errors import UsageError
 from judge.files import RECIPE, format_of
 from judge.run_options import RunOptions
@@ -69,6 +70,7 @@ def panel(task_name: str, **options: Any) -> None:
     """
     from judge.derive import name_of
     from judge.derive.pool import agreement
+    from judge.derive.pool_document import as_document
     from judge.improve.panel import from_runs
     from judge.labels.annotators import make_short_names
     from judge.store import export
@@ -103,21 +105,7 @@ def panel(task_name: str, **options: Any) -> None:
     if options["as_json"]:
         emit_json("panel", document(made, word, rows, remarks))
         return
-    n = int(pooled.only.sum())
-    print_lines(
-        f"{method} of {len(names) - 1} judges on {n:,} units of {pool_table.task.name}, field {field}"
-    )
-    print(
-        f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled"
-        + (f"; {pooled.n_tied:,} units are tied and have no label" if method == "majority" else "")
-    )
-    if rows:
-        head = ["judge", f"{rows[0].title} with {word}", "interval", "units", "questions", "coverage"]
-        table_rows = [
-            [name, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage]
-            for name, m in zip(names, rows, strict=True)
-        ]
-        print("\n" + table(head, table_rows) + "\n")
+    show(as_document(pooled, pool_table.task.name, field, method, names, word, rows))
     notes([*pooled.notes, *remarks])
     outcome = "already in the study as" if made.known else "stored as"
     print(f"{outcome} run {run_id}; next: {command('judge runs show', run_id)}")
@@ -180,7 +168,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         )
         print(f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled")
         if any(ran.report.price is not None for ran in done):
-            print(f"cost: ${sum(ran.report.spent.cost for ran in done):.4f}")
+            print(f"cost: {format_dollars(sum(ran.report.spent.cost for ran in done))}")
         print(f"next: {command('judge runs show', made.run_id)}")
         print(f"then: {then}")
     # The members often have the same remarks.

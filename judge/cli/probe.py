@@ -20,8 +20,8 @@ from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import TO_READ, TO_WRITE, db_option, json_option, print_result
-from judge.document.terminal import table
+from judge.console import TO_READ, TO_WRITE, db_option, json_option
+from judge.document.terminal import print_result
 from judge.errors import BadInput, Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions
@@ -101,6 +101,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     The intervals of the rates are clustered by question. Probe labels are never stored in the study itself.
     """
     from judge.runner.probe import Wanted, as_json
+    from judge.runner.probe_document import as_document
 
     limits = _limits(options["fail_over"])
     given = RunOptions.from_options(options)
@@ -130,7 +131,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     gates = _gates(results.rows, limits, options["on"])
     document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(results)}
     document["failed"] = [gate.name for gate in gates if not gate.passed]
-    print_result("probe", document, _text(results, plan.task.name, plan.model), options["as_json"])
+    print_result("probe", document, as_document(results, plan.task.name, plan.model), options["as_json"])
     decide(f"judge probe {plan.task.name} with {plan.model}", gates, options["output"])
     return Exit.DONE
 
@@ -222,41 +223,3 @@ def _paraphrases(path: Path | None) -> dict[str, str]:
         except (ValueError, KeyError, TypeError) as e:
             raise BadInput("not a JSON object with text and paraphrase", path=str(path), line=number) from e
     return paraphrases
-
-
-def _text(probed: Probed, task: str, model: str) -> str:
-    rows = [
-        [
-            row.probe,
-            row.rate.value,
-            row.rate.interval,
-            row.flips,
-            row.rate.n_units,
-            row.lost,
-            _explain_rate(row),
-        ]
-        for row in probed.rows
-    ]
-    head = ["probe", "rate", "interval", "flips", "units", "lost", ""]
-    lines = [
-        f"{task} with {model}: {probed.n_labelled} of {probed.n_units} units have a label; rates are shares of these units",
-        "",
-        table(head, rows),
-        "",
-    ]
-    if probed.nothing is not None:
-        lines.append(f"- empty, boilerplate: the share with a label other than '{probed.nothing}'")
-    lines += [f"- {text}" for text in probed.notes]
-    spent = sum(report.usage["input_tokens"] + report.usage["output_tokens"] for report in probed.reports)
-    lines.append(f"- {spent:,} tokens; lost: units that had a label before the change but not after it")
-    return "\n".join(lines)
-
-
-def _explain_rate(row: ProbeOutcome) -> str:
-    if row.why is not None or row.rate.reason:
-        return row.rate.reason or ""
-    if row.towards is None:
-        return ""
-    if row.probe == "injection":
-        return f"{row.towards} to the requested label"
-    return f"{row.towards} keep the label that they had with the passage"

@@ -9,7 +9,8 @@ import click
 from judge.asking import judges
 from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import INSIDE, db_option, emit_json, json_option, note, print_result, write_page
+from judge.console import INSIDE, db_option, emit_json, json_option, note, write_page
+from judge.document.terminal import print_result
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
 from judge.store import Store

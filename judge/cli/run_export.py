@@ -8,17 +8,16 @@ spreadsheets do not open Parquet. `FIELD.distribution` is a struct with a number
 The ids in qrels are those of the source data.
 """
 
-import csv
-import io
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from judge.console import csv_cell, json_text, note
+from judge.console import json_text, note
+from judge.document.csv import csv_line
 from judge.errors import BadInput, MissingExtra
 from judge.files import whole_file
 from judge.prompts.load import Task
@@ -153,20 +152,12 @@ def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
     rows = itertools.chain([] if first is None else [first], rows)
     columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
     head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
-    yield from _csv_lines(itertools.chain([head], (_cells(row, columns, fields) for row in rows)))
+    yield from map(csv_line, itertools.chain([head], (_cells(row, columns, fields) for row in rows)))
 
 
 def span_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     """Yield the column names and then the rows of `span_labels`, as lines of CSV."""
-    yield from _csv_lines(itertools.chain([SPAN_COLUMNS], (row.values() for row in rows)))
-
-
-def _csv_lines(rows: Iterable[Iterable[Any]]) -> Iterator[str]:
-    for cells in rows:
-        line = io.StringIO()
-        # A reply may be a formula, which a spreadsheet would run.
-        csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
-        yield line.getvalue()
+    yield from map(csv_line, itertools.chain([SPAN_COLUMNS], (row.values() for row in rows)))
 
 
 def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> list[Any]:

@@ -75,6 +75,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     """
     from judge.labels.origin import describe_origin
     from judge.scores.gold import compare
+    from judge.scores.gold_document import as_document
     from judge.store import export
     from judge.store.runs import PROBES, read_unparsed_sample
 
@@ -86,63 +87,22 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         origin_text = describe_origin(store, run["run_id"])
         # Gold labels that were renamed on import may explain a surprising agreement.
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
-    if as_json:
-        console.emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
-        return
-    for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
-        console.print_lines(f"{name}: {run[name]}")
-    if origin_text:
-        console.print_lines(f"origin: {origin_text}")
-    counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
-    print(
-        f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"
-        + (f"; ${run['cost_usd']:.4f}" if run["cost_usd"] is not None else "")
-        + "\n"
-    )
-    if unparsed is not None:
-        console.print_lines(f"an unparsed reply: {console.shorten(unparsed, MOST_OF_REPLY)!r}\n")
-    if (probes := run["provider"].get(PROBES)) is not None:
-        print(f"test calls to the server: {probes_told(probes)}\n")
-    for field, words in maps.items():
-        console.print_lines(f"labels for '{field}' were mapped on import: {words}")
-    print_results(results)
-
-
-def probes_told(probes: dict[str, Any]) -> str:
-    """Describe the test calls to the server by their number, tokens and cost."""
-    lost = f", {probes['lost']} of them lost" if probes["lost"] else ""
-    cost = "" if probes["cost_usd"] is None else f"; ${probes['cost_usd']:.4f}"
-    tokens = f"{probes['input_tokens']:,} tokens in, {probes['output_tokens']:,} out"
-    return f"{probes['calls']} calls{lost}; {tokens}{cost}"
-
-
-def print_results(results: list[Any]) -> None:
-    """Print the label counts for each field, and the agreement or the reason why it is undefined."""
+    # A task whose gold labels are outside its domain is probably the wrong one.
     for result in results:
-        shares = ", ".join(f"{value} {n}" for value, n in result.labels.items())
-        console.print_lines(f"{result.field} ({result.level}): {shares or 'no labels'}")
-        if result.outside:
+        if result.outside and not as_json:
             console.note(
                 f"note: gold labels for '{result.field}' that the task does not declare were left out: {result.outside}"
             )
-        if result.why_none:
-            print(f"  no agreement: {result.why_none}\n")
-            continue
-        print(measure_table(result.measures) + "\n")
-
-
-def measure_table(measures: list[Any]) -> str:
-    """Return a table of the measures, followed by the reasons for undefined measures and by the notes.
-
-    The table shows the interval, n and coverage of each measure.
-    """
-    rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
-    levels = sorted({m.confidence for m in measures}) or [0.95]
-    level = " or ".join(f"{100 * confidence:.6g}" for confidence in levels)
-    head = ["measure", "value", f"{level} % interval", "units", "questions", "coverage"]
-    undefined = [f"{m.title} is undefined: {m.reason}" for m in measures if m.reason]
-    notes = list(dict.fromkeys(text for m in measures for text in m.notes))
-    return "\n".join([terminal.table(head, rows), *(f"- {text}" for text in undefined + notes)])
+    shown = as_document(
+        run,
+        results,
+        origin=origin_text,
+        unparsed=None if unparsed is None else console.shorten(unparsed, MOST_OF_REPLY),
+        probes=run["provider"].get(PROBES),
+        maps=maps,
+    )
+    content = {**run, "label_maps": maps, "fields": [r.as_json() for r in results]}
+    terminal.print_result("run_show", content, shown, as_json)
 
 
 FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "qrels"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,16 +16,13 @@ from judge.cli.score_options import (
     runs_option,
 )
 from judge.cli.score_output import write_whole
-from judge.console import csv_text, db_option, document, emit_json, json_option, print_lines
-from judge.document.terminal import table
+from judge.console import db_option, document, json_option
+from judge.document.csv import csv_text
+from judge.document.terminal import print_result
 from judge.errors import UsageError
 from judge.gates import decide, output_option
 from judge.store import Store
 from judge.suites.papers import PAPERS
-
-if TYPE_CHECKING:
-    from judge.scores.compare import Difference
-    from judge.suites.swap import Swap
 
 
 @click.command("compare")
@@ -84,6 +81,7 @@ def compare(first: str, second: str, **options: Any) -> None:
     """
     from judge.suites.chosen import judges
     from judge.suites.swap import swap, systems
+    from judge.suites.swap_document import as_document, list_differences
 
     on_systems = options["axis"] == "system"
     if on_systems and (options["system"] or options["reference"]):
@@ -118,50 +116,11 @@ def compare(first: str, second: str, **options: Any) -> None:
             )
     # Checked before anything is printed, because a wrong name is a usage error.
     gates = worse_gates(options["fail_if_worse"], comparison.differences, papers, options["confidence"])
-    _show(comparison, options["as_json"])
-    rows = _rows(comparison)
+    print_result("score_compare", comparison.as_json(), as_document(comparison), options["as_json"])
+    rows = list_differences(comparison)
     for path in options["output"].pages:
         is_json = path.suffix.lower() == ".json"
         write_whole(
             path, document("score_compare", comparison.as_json()) if is_json else csv_text(rows, [*rows[0]])
         )
     decide(f"judge score compare {first} {second}", gates, options["output"])
-
-
-def _show(swap: Swap, as_json: bool) -> None:
-    """Print the differences as JSON or a table."""
-    if as_json:
-        emit_json("score_compare", swap.as_json())
-        return
-    rows = _rows(swap)
-    print_lines(f"A: {swap.first.name}\nB: {swap.second.name}\n")
-    print(table([*rows[0]] if rows else ["paper"], [[*row.values()] for row in rows]))
-    undefined = [
-        f"{d.first.measure}: {d.difference.reason}"
-        for s in swap.differences.values()
-        for d in s
-        if d.difference.reason
-    ]
-    for text in dict.fromkeys([*undefined, *swap.notes]):
-        print_lines(f"- {text}")
-
-
-def _rows(swap: Swap) -> list[dict[str, Any]]:
-    return [_difference(paper, d) for paper, some in swap.differences.items() for d in some]
-
-
-def _difference(paper: str, compared: Difference) -> dict[str, Any]:
-    d = compared.difference
-    return {
-        "paper": paper,
-        "measure": compared.first.measure,
-        "A": compared.first.value,
-        "B": compared.second.value,
-        "B - A": d.value,
-        "low": d.low,
-        "high": d.high,
-        "p": compared.p,
-        "units": d.n_units,
-        "questions": d.n_clusters,
-        "coverage": d.coverage,
-    }

@@ -9,8 +9,9 @@ import click
 
 from judge.asking.judges import field_of, panel_of
 from judge.cli.task_options import field_option, reference_option, whole_runs
-from judge.console import db_option, json_option, note, print_result
-from judge.document.terminal import table
+from judge.console import db_option, json_option, note
+from judge.document.blocks import Block, Cell, Document, Notes, Paragraph, Section, Table, heads
+from judge.document.terminal import print_result
 from judge.errors import UsageError
 from judge.labels.words import ALIASES
 from judge.store import Store
@@ -92,7 +93,9 @@ def split(task_name: str, **options: Any) -> None:
         content, power = parts.content(task_split, panel), parts.power(task_split, panel)
         # The contents are counted again each time, because labels may have been added.
         document = _document(task_split, content, power, options["db"])
-        print_result("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
+        print_result(
+            "split", document, _as_document(task_split, content, power, panel.domain), options["as_json"]
+        )
 
 
 def _require_same_options(split: Split, options: dict[str, Any]) -> None:
@@ -115,28 +118,24 @@ def _require_same_options(split: Split, options: dict[str, Any]) -> None:
         )
 
 
-def _text(split: Split, content: list[Content], power: Power, domain: tuple[str, ...]) -> str:
+def _as_document(split: Split, content: list[Content], power: Power, domain: tuple[str, ...]) -> Document:
     drawn = split.drawn
-    head = ["part", "questions", "with labels", "units", *domain]
-    rows = [
+    rows: list[list[Cell]] = [
         [c.part, c.n_questions, c.n_labelled_questions, c.n_units, *(c.labels[v] for v in domain)]
         for c in content
     ]
+    columns = heads("text", "part") + heads("number", "questions", "with labels", "units", *domain)
     when = f"drawn {drawn.made[:10]}" if drawn.made else "not frozen"
-    lines = [
-        f"{split.task_id}, split by question and stratified by the {drawn.reference} labels for {drawn.field}; {when}, seed {drawn.seed}",
-        "",
-        table(head, rows),
-        "",
-        _power(power),
-        *([f"{split.look_note[0].upper()}{split.look_note[1:]}."] if drawn.made else []),
-    ]
-    lines += [
-        f"  look {look.look}: {look.at[:16].replace('T', ' ')} {look.purpose}, {len(look.runs)} runs, against "
+    title = f"{split.task_id}, split by question and stratified by the {drawn.reference} labels for {drawn.field}; {when}, seed {drawn.seed}"
+    looks = [
+        f"look {look.look}: {look.at[:16].replace('T', ' ')} {look.purpose}, {len(look.runs)} runs, against "
         f"{look.reference}, tested at {look.level:.4g}"
         for look in split.looks
     ]
-    return "\n".join(lines)
+    rule = f"{split.look_note[0].upper()}{split.look_note[1:]}." if drawn.made else ""
+    text = "\n".join(part for part in (_power(power), rule) if part)
+    blocks: list[Block] = [Table("parts", "", columns, rows), Paragraph(f"\n{text}"), Notes(looks)]
+    return Document(title, sections=[Section("parts", "Parts", blocks)])
 
 
 def _power(power: Power) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, print_lines
-from judge.document.terminal import table
+from judge.document.blocks import list_rows
+from judge.document.terminal import show_blocks
 from judge.errors import BadInput
 
 
@@ -60,7 +61,7 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
         return
     print_lines(f"{into}: what each study added")
     head = ["study", *COUNTED, "runs_joined"]
-    print(table(head, [[row[name] for name in head] for row in done.rows]))
+    show_blocks(list_rows(done.rows, head))
 
 
 @studies.command("backup")

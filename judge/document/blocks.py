@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
+from judge.console import format_value
 from judge.types import CONFIDENCE, Json, Measure
 
 Kind = Literal["text", "number", "share", "p", "difference", "brief", "compact", "n"]
@@ -123,6 +124,31 @@ class Table:
         return [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
 
 
+def list_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str], caption: str = "") -> Table:
+    """Return dictionaries as a table with the columns `names`.
+
+    A column that has only numbers is a column of numbers; any other value is shown as text.
+    """
+    columns = [
+        Column(name, "number" if all(_is_number(row.get(name)) for row in rows) else "text") for name in names
+    ]
+    cells = [
+        [value if _is_number(value := row.get(name)) else format_value(value) for name in names]
+        for row in rows
+    ]
+    return Table("rows", caption, columns, cells)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def list_measures(key: str, caption: str, measures: Sequence[Measure], notes: Sequence[str] = ()) -> Table:
+    """Return a table with one Measure per row: its name, its value with the interval, and its counts."""
+    columns = make_value_columns(m.confidence for m in measures if m.low is not None)
+    return Table(key, caption, columns, [[m.title, m, m] for m in measures], notes)
+
+
 def _is_undefined(row: Sequence[Cell]) -> bool:
     measures = [cell for cell in row if isinstance(cell, Measure)]
     # A row with another number, such as how many units a person labelled, is still informative.
@@ -168,6 +194,8 @@ class Figure:
     draw: str
     data: Mapping[str, Json]
     table: Table | None = None
+    is_text: bool = False
+    """Whether a terminal draws the figure with characters. Otherwise it shows the table."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +254,8 @@ class Section:
     blocks: Sequence[Block] = ()
     cites: Sequence[str] = ()
     absent: str = ""
+    is_method: bool = False
+    """Whether the section says how the numbers were made. Pages fold these sections, and show them last."""
     leading: bool = False
     """Whether the section belongs to the top of a page, below the verdicts and without a heading."""
 
@@ -256,6 +286,23 @@ class Section:
         yield from _list_tables(self.blocks)
 
 
+def dot_plot(key: str, caption: str, rows: Sequence[tuple[str, Measure | None]]) -> Figure:
+    """Return a plot of measures with their intervals on one scale. A terminal draws it with characters."""
+    drawn: list[Json] = [
+        {
+            "label": name,
+            "value": m.value if m else None,
+            "low": m.low if m else None,
+            "high": m.high if m else None,
+            "own": None,
+            "mark": "",
+        }
+        for name, m in rows
+    ]
+    text = "A dot is the value with its interval."
+    return Figure(key, caption, text, "dots", {"rows": drawn}, is_text=True)
+
+
 def _list_tables(blocks: Sequence[Block]) -> Iterator[Table]:
     for block in blocks:
         if isinstance(block, Table):
@@ -264,6 +311,14 @@ def _list_tables(blocks: Sequence[Block]) -> Iterator[Table]:
             yield block.table
         elif isinstance(block, Details):
             yield from _list_tables(block.blocks)
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What the reader can do next, with the command for it (empty if there is none)."""
+
+    text: str
+    command: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +340,11 @@ class VerdictBox:
     rows: Sequence[tuple[str, Cell]] = ()
     facts: Mapping[str, Json] = field(default_factory=dict)
     measures: Sequence[Measure] = ()
+    figure: Figure | None = None
+    """The most important measures as a drawing."""
+    failed: Sequence[str] = ()
+    """What keeps the verdict from being better, one sentence for each."""
+    steps: Sequence[NextStep] = ()
 
 
 STATES = {"trust": "✓", "trust in part": "◐", "do not trust": "✕", "undecided": "?"}

@@ -52,12 +52,14 @@ class Grid:
         return any(sum(bool(cell.interval) for cell in row) > 2 for row in self.rows)
 
 
-def grid(table: Table) -> Grid:
-    """Return the table as all renderers show it. Measures become text, and their counts become separate columns."""
-    remarks = {
-        text: _mark(i)
-        for i, text in enumerate(dict.fromkeys(t for m in table.measures() for t in _remarks(m)))
-    }
+def grid(table: Table, remarks: dict[str, str] | None = None) -> Grid:
+    """Return the table as all renderers show it. Measures become text, and their counts become separate columns.
+
+    `remarks` maps remarks to their marks. Tables that share it use the same mark for a remark.
+    """
+    remarks = {} if remarks is None else remarks
+    for text in (t for m in table.measures() for t in _remarks(m)):
+        remarks.setdefault(text, _mark(len(remarks)))
     # Without clusters, a column of questions would repeat the column of units.
     clustered = any(m.n_clusters not in (None, m.n_units) for m in table.measures())
     heads: list[str] = []
@@ -100,7 +102,9 @@ def _format_cell(
         (shown,) = _format_cell(kind, cell.measure, clustered, remarks, with_level=with_level)
         return [replace(shown, compared=cell.mark, below=tuple(cell.below), narrow=kind == "compact")]
     if isinstance(cell, Measure):
-        marks = " ".join(remarks[text] for text in _remarks(cell))
+        marks = " ".join(
+            sorted((remarks[text] for text in _remarks(cell)), key=lambda mark: (len(mark), mark))
+        )
         value, span = brief(cell)
         if with_level and span:
             span = f"{level_text(cell.confidence)}: {span}"
@@ -183,6 +187,27 @@ def share(value: float | None) -> str:
     if 0 < value < 1:
         return f"{min(99.9, max(0.1, value * 100)):.1f} %"
     return f"{value * 100:.0f} %"
+
+
+def format_dollars(dollars: float) -> str:
+    """Format an amount in dollars with two decimal places, or with four if it is below $1."""
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in its largest unit: 40 s, 12 min, 3.5 h, 2 d."""
+    if seconds < 60:
+        return f"{max(seconds, 0):.0f} s"
+    # 80 minutes are easier to read than 1.3 hours.
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} d"
+
+
+def draw_share(part: int, whole: int, width: int = 10) -> str:
+    """Draw a share as a bar of `width` characters."""
+    full = width * part // whole if whole else 0
+    return "█" * full + "░" * (width - full)
 
 
 def p_value(value: float) -> str:

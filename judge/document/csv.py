@@ -11,9 +11,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from judge.console import json_text, visible
+from judge.console import format_value, json_text, visible
 from judge.document.blocks import Cases, Cell, Document, Facts, Figure, Notes, Paragraph, Section, Value
 from judge.document.cells import number, with_interval
 from judge.types import Json, Measure
@@ -40,19 +41,17 @@ COLUMNS = (
 NAMED = 8
 
 
-_DIGITS = r"[+-]?\d[\d,]*(\.\d+)?"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""The characters with which a formula can start."""
+_DIGITS = r"[+-]?\d[\d,]*(\.\d+)?([eE][+-]?\d+)?"
 # A number in our format, alone or with its interval. Nothing may follow it that could be a formula.
 _NUMBER = re.compile(rf"{_DIGITS}( \({_DIGITS} to {_DIGITS}\))?", re.ASCII)
 
 
 def render(document: Document) -> str:
     """Return the document as CSV."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in _rows(document):
-        writer.writerow({name: _safe(value) for name, value in row.items()})
-    return out.getvalue()
+    lines = (csv_line(row.get(name) for name in COLUMNS) for row in _rows(document))
+    return csv_line(COLUMNS) + "".join(lines)
 
 
 def _text_row(section: str, table: str, row: Json, column: str, text: str) -> dict[str, Json]:
@@ -135,10 +134,28 @@ def _format_values(values: list[str]) -> str:
     return json_text(values) if values else ""
 
 
-def _safe(value: Json) -> Json:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula. Return other values unchanged."""
-    # Labels, names and texts in a study are untrusted. Numbers that we print, such as -0.1, stay numbers.
+def csv_cell(value: Any) -> Any:
+    """Return a value that is safe in a spreadsheet and in a terminal.
+
+    Control characters are escaped. An apostrophe is put before a text that a spreadsheet would run as a formula. Numbers
+    such as -0.1, also with an interval, are unchanged.
+    """
+    # Labels, names and texts from others may be formulas, which Excel would run when it opens the file.
     if not isinstance(value, str):
         return value
-    value = visible(value)
-    return value if value[:1] not in ("=", "+", "-", "@", "\t") or _NUMBER.fullmatch(value) else f"'{value}"
+    is_formula = value[:1] in _FORMULA and not _NUMBER.fullmatch(value)
+    return f"'{visible(value)}" if is_formula else visible(value)
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """Return values as a line of CSV. None becomes an empty cell."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow([csv_cell(value) for value in values])
+    return out.getvalue()
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return the given columns of the rows as CSV with a header, with the numbers as tables show them."""
+    return csv_line(columns) + "".join(
+        csv_line(format_value(row.get(name)) for name in columns) for row in rows
+    )

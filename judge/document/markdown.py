@@ -1,9 +1,11 @@
 """The document as Markdown with pipe tables. Every text is escaped, so markup in it has no effect."""
 
+import re
 from functools import cache
 
 from jinja2 import Environment
 
+from judge.console import visible
 from judge.document.blocks import CaseLabel, Document
 from judge.document.cells import Shown
 from judge.document.environment import environment
@@ -23,7 +25,7 @@ def render_short(document: Document) -> str:
 @cache
 def _environment() -> Environment:
     made = environment()
-    made.filters |= {"text": text, "quoted": quote, "cell": _cell, "label": _label}
+    made.filters |= {"text": text, "quoted": quote, "cell": _cell, "label": _label, "code": _code}
     return made
 
 
@@ -32,6 +34,12 @@ def _cell(cell: Shown) -> str:
     if cell.compared == "best":
         shown = f"**{shown}**"
     return "<br>".join([shown, *map(text, cell.below)]) + (f" <sup>{cell.marks}</sup>" if cell.marks else "")
+
+
+def _code(value: str) -> str:
+    """Return a command as a span of code. A longer fence is used if the command contains backticks."""
+    fence = "`" * (1 + max([0, *map(len, re.findall("`+", value))]))
+    return f"{fence} {' '.join(visible(value).split())} {fence}"
 
 
 def _label(label: CaseLabel) -> str:

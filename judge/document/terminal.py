@@ -9,18 +9,32 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judge.console import emit_json, format_value, print_lines, visible
-from judge.document.blocks import Block, Cases, Details, Document, Facts, Figure, Notes, Paragraph, Table
-from judge.document.cells import grid
+from judge.console import emit_json, print_lines, visible
+from judge.document.blocks import (
+    Block,
+    Cases,
+    Details,
+    Document,
+    Facts,
+    Figure,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    list_rows,
+)
+from judge.document.cells import UNDEFINED, format_count, grid, number
 
 GAP = 2
 """The number of spaces between two columns."""
+LEAST, MOST, WIDTH = -0.4, 1.0, 57
+"""The lowest and the highest value of a dot plot, and its width: 40 characters for one unit."""
 
 
-def show(document: Document) -> None:
-    """Print the document to stdout. If stdout is a terminal, its width limits the tables."""
+def show(*documents: Document) -> None:
+    """Print the documents to stdout. If stdout is a terminal, its width limits the tables."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print_lines(render(document, width))
+    print_lines("\n\n".join(render(document, width) for document in documents))
 
 
 def render(document: Document, width: int | None = None) -> str:
@@ -32,15 +46,19 @@ def render(document: Document, width: int | None = None) -> str:
         lines += [f"  note: {text}" for text in box.warnings]
     if document.no_verdict:
         lines += ["", document.no_verdict]
+    # Tables share their remarks, so each of them is printed once, below the last table.
+    remarks: dict[str, str] = {}
     for section in document.sections:
         for block in section.blocks:
-            lines += _block(block, width)
+            lines += _block(block, width, remarks)
         if section.absent:
             lines += ["", f"{section.title}: {section.absent}"]
+    if remarks:
+        lines += ["", *(f"[{mark}] {text}" for text, mark in remarks.items())]
     return "\n".join([*lines, *document.reading]).lstrip("\n")
 
 
-def _block(block: Block, width: int | None) -> Iterator[str]:
+def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
     if isinstance(block, Paragraph):
         yield block.text
     elif isinstance(block, Notes):
@@ -48,10 +66,12 @@ def _block(block: Block, width: int | None) -> Iterator[str]:
     elif isinstance(block, Facts):
         yield from ("", f"{block.caption}:", *(f"  {name}: {value}" for name, value in block.rows))
     elif isinstance(block, Table):
-        yield from _table(block, width)
+        yield from _table(block, width, remarks)
+    elif isinstance(block, Figure) and block.is_text:
+        yield from ("", f"{block.caption}:", *_dots(block.data["rows"]))
     elif isinstance(block, Figure):
         # The text says in words what the drawing shows.
-        yield from _table(block.table, width) if block.table else ()
+        yield from _table(block.table, width, remarks) if block.table else ()
     elif isinstance(block, Cases):
         yield from ("", f"{block.caption}:")
         for case in block.rows:
@@ -59,42 +79,87 @@ def _block(block: Block, width: int | None) -> Iterator[str]:
             yield from (f"  {name}: {text}" for name, text in case.shown)
     elif isinstance(block, Details):
         for inner in block.blocks:
-            yield from _block(inner, width)
+            yield from _block(inner, width, remarks)
 
 
-def _table(block: Table, width: int | None) -> Iterator[str]:
-    if not block.rows:
+def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
+    # A listing without rows still shows its columns.
+    if not block.rows and block.caption:
         return
-    cells = grid(block)
+    narrow = any(column.kind == "compact" for column in block.columns)
     # Where only values are shown, another table of the document has the intervals and the remarks on them.
-    rows = [
-        [cell.flat + (f" [{cell.marks}]" if cell.marks and not cell.narrow else "") for cell in row]
-        for row in cells.rows
-    ]
-    narrow = any(cell.narrow for row in cells.rows for cell in row)
-    if block.caption:
-        yield from ("", f"{block.caption}:")
-    else:
-        yield ""
-    for number, columns in enumerate(_split(cells.heads, rows, width)):
-        if number:
+    cells = grid(block, {} if narrow else remarks)
+    rows = cells.rows[: block.count_shown()]
+    # The marks of a column are in a column of their own, so that the numbers before them are aligned.
+    columns: list[list[tuple[str, str, list[str]]]] = []
+    for i, head in enumerate(cells.heads):
+        column = [(head, "right" if cells.numbers[i] else "left", [row[i].flat for row in rows])]
+        marks = [f"[{row[i].marks}]" if row[i].marks else "" for row in rows]
+        columns.append([*column, ("", "left", marks)] if any(marks) and not narrow else column)
+    yield from ("", f"{block.caption}:") if block.caption else ("",)
+    for number_of_part, part in enumerate(_split(columns, width)):
+        if number_of_part:
             yield ""
-        head = [cells.heads[i] for i in columns]
-        body = [[row[i] for i in columns] for row in rows]
-        yield tabulate_text(head, body, ["right" if cells.numbers[i] else "left" for i in columns])
-    yield from (f"  [{mark}] {text}" for mark, text in cells.remarks if not narrow)
+        heads, align, texts = zip(*part, strict=True)
+        yield _tabulate(heads, list(zip(*texts, strict=True)), align)
+    if rest := len(block.rows) - len(rows):
+        yield f"- {format_count(rest, 'more row is', 'more rows are')} in --json"
     yield from (f"- {text}" for text in block.notes)
 
 
-def _split(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[list[int]]:
-    """Return the columns of each part of a table, so that each part is as wide as the terminal at most."""
-    wide = [max(len(head), *(len(row[i]) for row in rows)) + GAP for i, head in enumerate(heads)]
-    parts = [[0]]
-    for i in range(1, len(heads)):
-        used = sum(wide[j] for j in parts[-1])
-        if width is not None and len(parts[-1]) > 1 and used + wide[i] > width + GAP:
-            parts.append([0])
-        parts[-1].append(i)
+def _dots(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a dot plot: the scale, and a row for each value with its interval."""
+    scale = [" "] * WIDTH
+    for place in (-0.4, 0.0, 0.4, 0.8):
+        text = f"{place:g}"
+        scale[_place(place) : _place(place) + len(text)] = text
+    wide = max(len(row["label"]) for row in rows)
+    yield f"  {'':{wide}}  {'':{len(UNDEFINED)}}  {''.join(scale).rstrip()}"
+    for row in rows:
+        value = UNDEFINED if row["value"] is None else number(row["value"])
+        yield f"  {row['label']:{wide}}  {value:{len(UNDEFINED)}}  {_bar(row)}".rstrip()
+
+
+def _place(value: float) -> int:
+    # A coefficient can be as low as -1, but so rarely that the scale ends at -0.4.
+    return round((min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST) * (WIDTH - 1))
+
+
+def _bar(row: Mapping[str, Any]) -> str:
+    """Draw an interval on the scale as `├───●───┤`.
+
+    Zero is marked by `┊`, or by `┼` if the interval crosses it.
+    """
+    cells = [" "] * WIDTH
+    zero = _place(0.0)
+    cells[zero] = "┊"
+    if row["low"] is not None and row["high"] is not None:
+        low, high = _place(row["low"]), _place(row["high"])
+        cells[low : high + 1] = ["─"] * (high + 1 - low)
+        # An interval that crosses the mark cannot exclude agreement by chance.
+        if low < zero < high:
+            cells[zero] = "┼"
+        cells[low], cells[high] = "├", "┤"
+    if row["value"] is not None:
+        cells[_place(row["value"])] = "●"
+    return "".join(cells).rstrip()
+
+
+def _split(
+    columns: Sequence[list[tuple[str, str, list[str]]]], width: int | None
+) -> list[list[tuple[str, str, list[str]]]]:
+    """Return the columns of each part of a table, so that each part is as wide as the terminal at most.
+
+    A column is one or two columns of text, each with its head, its alignment and its cells. Every part begins with the first.
+    """
+    wide = [sum(max(map(len, [head, *cells])) + GAP for head, _, cells in column) for column in columns]
+    parts, used = [list(columns[0])], wide[0]
+    for column, needed in zip(columns[1:], wide[1:], strict=True):
+        if width is not None and len(parts[-1]) > len(columns[0]) and used + needed > width + GAP:
+            parts.append(list(columns[0]))
+            used = wide[0]
+        parts[-1] += column
+        used += needed
     return parts
 
 
@@ -105,32 +170,40 @@ def emit_rows(
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
     else:
-        print(table(columns, [[r.get(c) for c in columns] for r in rows]))
+        show_blocks(list_rows(rows, columns))
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a listing as a plain-text table. Columns of numbers are right-aligned."""
-    body = [[format_value(v) for v in row] for row in rows]
-    columns = list(zip(*rows, strict=True))
-    align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
-    return tabulate_text(head, body, align)
+def print_result(schema: str, content: Mapping[str, Any], shown: Document | str, as_json: bool) -> None:
+    """Print the result of a command, either as a JSON document or as text."""
+    if as_json:
+        emit_json(schema, content)
+    else:
+        show(Document(shown) if isinstance(shown, str) else shown)
 
 
-def tabulate_text(head: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
+def show_blocks(*blocks: Block) -> None:
+    """Print a few blocks that are not a document of their own, such as the listing of a command."""
+    show(Document("", sections=[Section("rows", "", blocks)]))
+
+
+def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
     """Return texts as a table with control characters escaped."""
-    from tabulate import tabulate
+    import tabulate
 
+    # Otherwise a column would be wider than its head and its cells.
+    tabulate.MIN_PADDING = 0
     # Column names can be labels or annotators from a file, which may contain any character.
     names, *body = ([visible(text).replace("\n", " ") for text in row] for row in (head, *rows))
     # Without disable_numparse, tabulate would print the id 1e5 as another number.
     return str(
-        tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None)
+        tabulate.tabulate(
+            body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None
+        )
     )
 
 
-def align_rows(rows: Sequence[Sequence[str]], align: Sequence[str]) -> list[str]:
-    """Return rows without a head as lines with aligned columns."""
-    from tabulate import tabulate
-
-    lines = tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=align)
-    return [line.rstrip() for line in lines.split("\n")]
+def section_lines(section: Section) -> list[str]:
+    """Return a section as lines: its title, and its blocks indented below it. Each text is one line."""
+    lines = [line for block in section.blocks for line in _block(block, None, {})]
+    flat = "\n".join(lines).strip("\n").split("\n")
+    return [visible(section.title), *(f"  {visible(line)}" for line in flat)]

@@ -1,11 +1,8 @@
 """A leaderboard as a document that every writer can write, and as CSV with one row per value."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.console import csv_cell
 from judge.document import html
 from judge.document.blocks import (
     Block,
@@ -22,6 +19,7 @@ from judge.document.blocks import (
 )
 from judge.document.blocks import Cell as Shown
 from judge.document.cells import interval, with_interval
+from judge.document.csv import csv_line
 from judge.scores.published import Published
 from judge.suites.board import ALPHA, Board, BoardRow, Cell, get_corrected_value
 from judge.suites.paper import KnownAs
@@ -354,13 +352,7 @@ def list_printed(board: Board) -> list[tuple[str, list[float | None], str, str]]
 
 def as_csv(board: Board) -> str:
     """Write the board as CSV, with one row per stratum, measure and contender."""
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(COLUMNS)
-    for values in cells_of(board):
-        # Names of systems come from files. A spreadsheet would run =HYPERLINK(...) when the CSV is opened.
-        lines.writerow(["" if v is None else csv_cell(v) for v in values])
-    return out.getvalue()
+    return csv_line(COLUMNS) + "".join(map(csv_line, cells_of(board)))
 
 
 def cells_of(board: Board) -> Iterator[list[Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.commands import command
-from judge.console import csv_cell
+from judge.document.csv import csv_cell
 from judge.errors import BadInput, UsageError
 from judge.store import splits
 from judge.suites.paper import Option, Paper, Part

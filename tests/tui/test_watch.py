@@ -11,11 +11,13 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from annotate.leading.lead import close_batch, stop_person
-from annotate.leading.watch import duration, look, sections, title
+from annotate.leading.watch import URGENT, look, sections, title
 from annotate.sitting.desk import Desk
 from annotate.sitting.unit import TimeSpent
 from annotate.store import open_study
 from annotate.tui.watch import WatchApp
+from judge.document.cells import format_duration
+from judge.document.terminal import section_lines
 from tests.annotate.agreement_helpers import annotate
 from tests.forks import together
 from tests.tui.line import Line
@@ -121,8 +123,8 @@ def test_what_is_to_be_looked_at_comes_first(tmp_path: Path) -> None:
         document = look(store, "pilot")
     first = sections(document, datetime.now(UTC))[0]
     people = {p["annotator"]: p for p in document["annotators"]}
-    assert first.title == "To look at" and first.warns
-    message = "\n".join(first.lines)
+    assert first.title == "To look at" and first.key == URGENT
+    message = "\n".join(section_lines(first))
     assert "bob is stopped: left the project" in message
     assert "alice labelled 14 of 14 units faster than they could be read" in message
     missed = people["alice"]["attention_answered"] - people["alice"]["attention_right"]
@@ -167,7 +169,7 @@ def test_a_real_terminal_of_80_columns(tmp_path: Path) -> None:
 
 
 def test_lengths_of_time() -> None:
-    assert [duration(s) for s in (-1, 0, 59, 60, 5399, 5400, 172800)] == [
+    assert [format_duration(s) for s in (-1, 0, 59, 60, 5399, 5400, 172800)] == [
         "0 s", "0 s", "59 s", "1 min", "90 min", "1.5 h", "2 d",
     ]  # fmt: skip
 

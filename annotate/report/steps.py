@@ -1,0 +1,75 @@
+"""What a reader of a verdict does next: at most three steps, with the command of each."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from annotate.report.model import Ruling
+from annotate.report.subject import Subject
+from judge.commands import command
+from judge.document.blocks import NextStep
+
+MOST = 3
+
+
+def list_steps(subject: Subject, ruling: Ruling) -> list[NextStep]:
+    """Return the next steps for a verdict, the most useful first."""
+    return list(islice(_steps(subject, ruling), MOST))
+
+
+def _steps(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
+    panel, run = subject.panel, subject.run_ids.get(ruling.judge)
+    task = panel.task.task_id if panel.task else None
+    # Commands with --run need a stored run. A judge in a table or an imported annotator has none.
+    has_run = run is not None and task is not None
+    if ruling.conflicts:
+        yield NextStep(
+            "Resolve the labels in conflict, because they hold up the verdict.",
+            command("annotate conflicts list"),
+        )
+    if ruling.decision == "undecided":
+        yield from _label_more(subject, ruling)
+    if ruling.decision == "trust" and has_run:
+        labels = command("judge runs export", run, "-o", "labels.csv")
+        yield NextStep("Use the labels of this judge, also for the units that people did not label.", labels)
+    if ruling.decision == "trust in part" and has_run:
+        yield NextStep(
+            "Let the judge label alone where it is sure, and give the other units to people.",
+            command("judge route", task, "--run", run, "--agree", "0.9"),
+        )
+    if ruling.decision == "do not trust" and has_run:
+        yield NextStep(
+            "Calibrate the judge, if it has probabilities.", command("judge calibrate", task, "--run", run)
+        )
+        yield NextStep(
+            "Search for better instructions and examples.", command("judge improve", task, "--run", run)
+        )
+    yield NextStep(
+        "Read the units on which the judge and people differ: they are listed below.", _view(subject, task)
+    )
+    if ruling.decision in ("trust", "trust in part") and has_run:
+        anchors = command("judge drift", task, "--run", run, "--anchors", "100")
+        yield NextStep(
+            "Draw a set of units with which later checks show whether the model has changed.", anchors
+        )
+    if ruling.decision == "trust in part":
+        yield from _label_more(subject, ruling)
+
+
+def _label_more(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
+    """Yield the step to more labels, if they can change the verdict."""
+    n = ruling.more_units
+    text = f"Label about {n:,} more units." if n else "See how many labels the verdict needs."
+    if subject.table is not None:
+        yield NextStep(text, command("annotate plan", subject.table, "--judge", ruling.judge, "--verdict"))
+    elif run := subject.run_ids.get(ruling.judge):
+        field = ["--field", subject.panel.field]
+        yield NextStep(text, command("annotate plan", *field, "--judge", run, "--verdict"))
+
+
+def _view(subject: Subject, task: str | None) -> str:
+    """Return the command that shows units with their texts, or an empty string for a table, which has none."""
+    return (
+        ""
+        if subject.table is not None or task is None
+        else command("annotate view", "--task", task, "-o", "units.html")
+    )

@@ -1,0 +1,66 @@
+"""Documents on a terminal: dot plots of characters, aligned marks, tables in parts, listings without rows."""
+
+from judge.document.blocks import Document, Section, Table, dot_plot, heads, list_measures, list_rows
+from judge.document.terminal import render
+from judge.types import Measure
+
+
+def show(*blocks: object, width: int | None = None) -> list[str]:
+    return render(Document("", sections=[Section("s", "", blocks)]), width).split("\n")  # type: ignore[arg-type]
+
+
+def drawn(*rows: tuple[str, Measure | None]) -> list[str]:
+    """The lines of the rows of a dot plot, from the first column of the scale on."""
+    _, scale, *lines = show(dot_plot("k", "kappa", rows))
+    return [line[scale.index("-0.4") :] for line in lines]
+
+
+def test_a_dot_plot_puts_each_number_on_its_column() -> None:
+    # 57 columns from -0.4 to 1: 40 a unit, so that 0 is column 16, 0.4 column 32, 1 the last.
+    # 0.3 is column 28, 0.5 column 36; -0.1 is column 12, 0.1 column 20.
+    assert drawn(
+        ("a", Measure("cohen_kappa", 0.4, 20, low=0.3, high=0.5)),
+        # An interval that contains chance crosses the mark.
+        ("long name", Measure("cohen_kappa", 0.05, 20, low=-0.1, high=0.1)),
+        ("", Measure("cohen_kappa", None, 20, reason="why")),
+        ("", None),
+        # Values outside the scale are at its ends.
+        ("", Measure("cohen_kappa", 1.0, 20, low=-1.0, high=1.0)),
+    ) == [
+        " " * 16 + "┊" + " " * 11 + "├───●───┤",
+        " " * 12 + "├───┼─●─┤",
+        " " * 16 + "┊",
+        " " * 16 + "┊",
+        "├" + "─" * 15 + "┼" + "─" * 39 + "●",
+    ]
+
+
+def test_remarks_are_printed_once_for_all_tables_and_do_not_move_the_numbers() -> None:
+    rows = [
+        Measure("a", 0.5, 10, low=0.25, high=0.75, notes=("one",)),
+        Measure("b", 0.5, 10, low=0.25, high=0.75, notes=("one", "two")),
+        Measure("c", 0.5, 10, low=0.25, high=0.75),
+    ]
+    lines = show(list_measures("t", "first", rows), list_measures("u", "second", rows[:1]))
+    assert lines[-2:] == ["[a] one", "[b] two"] and sum("one" in line for line in lines) == 1
+    assert len({line.index("0.500") for line in lines[3:6]}) == 1
+
+
+def test_a_terminal_of_80_columns_gets_parts_that_each_name_the_rows() -> None:
+    columns = heads("text", "system") + heads("number", *(f"measure number {n}" for n in range(12)))
+    table = Table("t", "values", columns, [[f"system {i}", *[0.5] * 12] for i in range(3)])
+    for width in (80, 160):
+        lines = show(table, width=width)
+        assert max(map(len, lines)) <= width
+        heads_shown = [line for line in lines if line.lstrip().startswith("system  ")]
+        assert " ".join(heads_shown).count("measure number") == 12
+    assert len(show(table)) < len(show(table, width=160)) < len(show(table, width=80))
+
+
+def test_a_listing_has_its_columns_even_without_rows_and_numbers_only_if_all_are() -> None:
+    assert show(list_rows([], ["run", "units"]))[0].split() == ["run", "units"]
+    rows = [{"run": "1e5", "units": 1234, "ok": True, "names": ["a", "b"], "n": None}]
+    shown = show(list_rows(rows, ["run", "units", "ok", "names", "n"]))
+    assert (
+        shown[2].split("  ")[0] == "1e5" and "1,234" in shown[2] and "True" in shown[2] and "a, b" in shown[2]
+    )
