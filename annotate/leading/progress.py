@@ -2,11 +2,15 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
 
 from annotate.leading.adjudication import for_the_lead
+from annotate.leading.deviation import find_deviations
 from annotate.leading.haste import ReadingPace, describe_haste, paces
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped, people_of
+from judge.prompts.spec import Question
 from judge.stats import Ratings, measures
 from judge.store import Store, label_rows
 from judge.store.listing import dicts
@@ -55,6 +59,7 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
         "flags": list(dicts(store.conn, _FLAGS, [name])),
         "changes": changes(store, name),
         "measures": [_wordless(m) for m in agreement(store, info)],
+        "deviations": _deviations(store, info),
     }
 
 
@@ -92,7 +97,11 @@ _COUNTS = """
            sum(idle_ms) / 1000.0 AS idle_seconds
     FROM assignments WHERE batch = ? AND annotator_id = ?
 """
-_UPDATED = "SELECT max(updated) FROM assignments WHERE batch = ? AND annotator_id = ?"
+# Labels from a file, and labels that a draw reused, say nothing of when a person worked.
+_LAST_EVENT = """
+    SELECT max(e.at) FROM events AS e JOIN sessions AS s USING (session_id)
+    WHERE e.batch = ? AND e.annotator_id = ? AND s.version NOT LIKE '% import %' AND s.version NOT GLOB '* adopt'
+"""
 _TIMES = """
     SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' AND active_ms > 0 ORDER BY 1
 """
@@ -101,7 +110,7 @@ _TIMES = """
 def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None) -> dict[str, Json]:
     key = [info.batch, who]
     (counts,) = dicts(store.conn, _COUNTS, key)
-    (updated,) = store.conn.execute(_UPDATED, key).fetchone()
+    (last_event,) = store.conn.execute(_LAST_EVENT, key).fetchone()
     times = [ms for (ms,) in store.conn.execute(_TIMES, key)]
     # Labels made elsewhere may have no time, and do not count towards the pace.
     pace = len(times) / (sum(times) / 3_600_000) if times else None
@@ -126,7 +135,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
         "fast": pace_of.fast if pace_of else None,
         "timed": pace_of.timed if pace_of else 0,
         "second_layer_open": _second_open(store, info, who),
-        "last_event": updated,
+        "last_event": last_event,
         "stopped": is_stopped(store.conn, info.batch, who),
     }
 
@@ -203,7 +212,26 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
 
     The measures use the units that at least two of the batch's annotators have labelled.
     """
-    out: list[Measure] = []
+    names = ["percent", "krippendorff_alpha"]
+    return [
+        measure
+        for question, table in _tables(store, info)
+        for measure in measures(table, names, level=question.level, field=question.field)
+    ]
+
+
+def _deviations(store: Store, info: BatchInfo) -> list[dict[str, Json]]:
+    """Return, for each question with categories, how far each person's labels are from those of the others."""
+    rows: list[dict[str, Json]] = []
+    for question, table in _tables(store, info):
+        people = table.select([p for p in table.annotators if not is_stopped(store.conn, info.batch, p)])
+        for deviation in find_deviations(people, level=question.level):
+            rows.append({"field": question.field, **asdict(deviation), "text": deviation.describe()})
+    return rows
+
+
+def _tables(store: Store, info: BatchInfo) -> Iterator[tuple[Question, Ratings]]:
+    """Yield each question with categories, and the labels of the units that at least two people have labelled."""
     for question in info.task.spec.questions:
         if question.level in ("interval", "text"):
             continue
@@ -216,7 +244,4 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
         seen = Counter(unit for unit, *_ in rows)
         kept = [tuple(r) for r in rows if seen[r[0]] > 1]
         if kept:
-            table = Ratings.from_rows(kept, info.task.domain(question.field))
-            names = ["percent", "krippendorff_alpha"]
-            out += measures(table, names, level=question.level, field=question.field)
-    return out
+            yield question, Ratings.from_rows(kept, info.task.domain(question.field))

@@ -17,6 +17,9 @@ from judge.store import Store
 
 URGENT = "urgent"
 """The key of the section that is highlighted."""
+DEVIATIONS = (
+    "Agreement of the others, minus that with each person; and the share of the person's commonest label"
+)
 NAME = 14
 RECENT = 300
 """A person counts as working if their last event is at most this many seconds old."""
@@ -81,9 +84,27 @@ def sections(document: dict[str, Any], at: datetime) -> list[Section]:
         )
         for f in document["flags"][::-1]
     ]
+    deviations = [
+        [
+            *(shorten(d["person"], NAME), d["field"], d["n_units"]),
+            *(
+                ""
+                if d["value"] is None or d["low"] is None
+                else f"{d['value']:.2f} ({d['low']:.2f} to {d['high']:.2f})",
+            ),
+            *(
+                "" if d["commonest"] is None else f"{d['commonest']:.0%}",
+                "" if d["others"] is None else f"{d['others']:.0%}",
+            ),
+        ]
+        for d in document["deviations"]
+    ]
     urgent, checked = list(_urgent(document)), any(any(row[1:]) for row in checks)
     check_columns = heads("text", "") + heads("number", "training", "attention", "repeats", "too fast")
     agreement = list(_agreement(document["measures"]))
+    deviation_columns = heads("text", "", "field") + heads(
+        "number", "units", "difference", "own share", "others' share"
+    )
     return [
         *([Section(URGENT, "To look at", [Notes(urgent)])] if urgent else []),
         Section("progress", "Progress", [Table("progress", "", columns, progress)]),
@@ -99,6 +120,11 @@ def sections(document: dict[str, Any], at: datetime) -> list[Section]:
             else []
         ),
         Section("agreement", "Agreement so far (blind labels)", [Notes(agreement)]),
+        *(
+            [Section("deviations", DEVIATIONS, [Table("deviations", "", deviation_columns, deviations)])]
+            if deviations
+            else []
+        ),
         Section("flags", f"Flags ({len(flags):,})", [Notes(flags or ["none"])]),
     ]
 
@@ -115,6 +141,12 @@ def _urgent(document: dict[str, Any]) -> Iterator[str]:
         if p["second_layer_open"]:
             yield f"{who} must still keep or revise the labels of {p['second_layer_open']:,} units"
     yield from document["too_fast"]
+    look_at = command("annotate view", "--batch", document["batch"], "-o", "units.html")
+    yield from (
+        f"{d['text']}. Look at their units and talk to them: {look_at}"
+        for d in document["deviations"]
+        if d["is_named"]
+    )
     waiting = document["for_the_lead"]
     if waiting["differ"]:
         yield f"people disagree on {waiting['differ']:,} units: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from annotate.agreement.every_pair import Pairs, compute_pairs
+from annotate.leading.deviation import find_deviations
 from annotate.leading.haste import describe_haste, paces
 from annotate.near_duplicates import describe_near_duplicates
 from annotate.report.asked import describe_tasks
@@ -75,6 +76,11 @@ def describe_annotators(store: Store, subject: Subject) -> Section:
         for annotator, pace in paces(store, subject.options.batch).items()
         if pace.too_fast and annotator in names
     ]
+    if not subject.panel.numeric:
+        deviations = find_deviations(
+            subject.panel.among_people, subject.panel.coefficient, subject.panel.level
+        )
+        blocks += [Paragraph(f"{d.describe()}.", "note") for d in deviations if d.is_named]
     blocks.append(Table("annotators", "Annotators", columns, rows, fold=SHOWN))
     return Section("who", "Who annotated", blocks)
 

@@ -19,15 +19,28 @@ objection can only prevent trust.
 """
 
 
-def compare_persons(by_person: Iterable[Sums]) -> IntervalArrays:
+def compare_persons(by_person: Iterable[Sums], confidence: float = ONE_INTERVAL) -> IntervalArrays:
     """Return the others' agreement with each other minus each person's agreement with them, [studies, people].
 
     `by_person` contains the result of `sums_by_person`. The statistic is that of condition (a) with the person
     in the place of the judge, with the opposite sign.
     """
-    intervals = [estimates(sums, Limits()).interval(0, ONE_INTERVAL) for sums in by_person]
+    intervals = [estimates(sums, Limits()).interval(0, confidence) for sums in by_person]
     value, low, high = (np.stack(parts, axis=1) for parts in zip(*intervals, strict=True))
     return IntervalArrays(-value, -high, -low)
+
+
+def compare_people(
+    people: Ratings, agreement: FloatArray, confidence: float = ONE_INTERVAL
+) -> IntervalArrays:
+    """Return the result of `compare_persons` for the people of one table, [1, people].
+
+    `agreement[i, j]` is how much two labels agree (0 to 1).
+    """
+    order = np.argsort(people.clusters, kind="stable")
+    weights = None if people.weights is None else people.weights[order]
+    by_person = sums_by_person(people.codes[None, order], people.clusters[order], agreement, weights)
+    return compare_persons(by_person, confidence)
 
 
 def lone_annotator(
@@ -39,10 +52,7 @@ def lone_annotator(
     """
     if len(people.annotators) < 3 or not people.n_units:
         return None, ""
-    order = np.argsort(people.clusters, kind="stable")
-    weights = None if people.weights is None else people.weights[order]
-    by_person = sums_by_person(people.codes[None, order], people.clusters[order], agreement, weights)
-    apart = compare_persons(by_person)
+    apart = compare_people(people, agreement)
     low = np.where(np.isfinite(apart.low[0]), apart.low[0], -np.inf)
     worst = int(low.argmax())
     name, value = people.annotators[worst], float(apart.value[0, worst])
