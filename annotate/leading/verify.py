@@ -366,8 +366,10 @@ def _corrections(conn: sqlite3.Connection) -> Iterator[Finding]:
         if row is None or row[0] != new:
             where = f"{kind} '{name}', {field}"
             yield Finding("correction", where, str(new), str(None if row is None else row[0]))
+    # A pack has the times of corrections, but not the values, which its annotator must not see.
     query = (
-        "SELECT unit_id, at FROM corrected_units WHERE at NOT IN (SELECT at FROM corrections) ORDER BY 1, 2"
+        "SELECT unit_id, at FROM corrected_units WHERE at NOT IN (SELECT at FROM corrections) "
+        "AND NOT EXISTS (SELECT 1 FROM batches WHERE packed_for IS NOT NULL) ORDER BY 1, 2"
     )
     for unit, at in conn.execute(query):
         yield Finding(

@@ -93,6 +93,7 @@ def _write(
                 [batch, info.task.name, options, person, get_time()],
             )
             copy_changes(store.conn, conn, batch)
+            _copy_corrected(store.conn, conn, {unit for _, unit, _, _ in rows})
             conn.executemany(
                 "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
                 [(batch, person, *row) for row in rows],
@@ -176,6 +177,12 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
     label_rows.add_gold(
         target, [(unit, field, GOLD, value, None) for unit, field, value in gold], "items:pack"
     )
+
+
+def _copy_corrected(source: sqlite3.Connection, target: sqlite3.Connection, units: set[str]) -> None:
+    """Copy the times at which the texts of units were corrected: earlier events of the log are for the old text."""
+    rows = _select(source, "corrected_units", "unit_id, at", units)
+    target.executemany("INSERT INTO corrected_units VALUES (?, ?)", rows)
 
 
 def _select(

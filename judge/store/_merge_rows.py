@@ -269,21 +269,6 @@ def add_others(conn: Connection) -> Iterator[str]:
         )
 
 
-def reopen_corrected(conn: Connection) -> None:
-    """Reopen the units that were labelled only before their text was corrected in any of the merged studies.
-
-    In its own study, a correction reopens the units at once. After a merge, the labels of the other study may be
-    older than the correction, too.
-    """
-    conn.execute(
-        "UPDATE assignments AS a SET status = 'open', answers = '{}', revised = '{}', spans = '[]', layers = '{}', "
-        "locked = 0 WHERE unit_id IN (SELECT unit_id FROM corrected_units) AND NOT EXISTS (SELECT 1 FROM events AS e "
-        "WHERE e.batch = a.batch AND e.annotator_id = a.annotator_id AND e.position = a.position "
-        "AND e.kind NOT IN ('flag', 'note') "
-        "AND e.at > (SELECT max(c.at) FROM corrected_units AS c WHERE c.unit_id = a.unit_id))"
-    )
-
-
 def _rows_differing(
     conn: Connection, table: str, source: str, on: str, key: Sequence[str], rest: Sequence[str]
 ) -> Iterator[str]:

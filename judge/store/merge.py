@@ -140,13 +140,15 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                     "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
                 )
                 runs.finish(conn)
-                rows.reopen_corrected(conn)
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(
                         f"{n:,} labels are in conflict, because two sources have different labels by the same person; "
                         f"they are not used until a lead resolves the conflicts:\n{command('annotate conflicts list', study=done.path)}"
                     )
+        if not done.conflicts:
+            # A label from one study may be older than a correction in another. The triggers, which are back, reopen its unit.
+            conn.execute("INSERT INTO corrected_seats SELECT unit_id FROM corrected_seats")
         # Foreign keys were off while rows were copied, so they are checked once at the end.
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
             raise StudyError(
