@@ -154,10 +154,19 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"{_format_count(n, 'label')} from {', '.join(who)} {'is' if n == 1 else 'are'} in conflict with another label by the same "
         f"person, and treated as missing until the conflict is resolved ({command('annotate conflicts list')})"
     ),
-    "versions": lambda labels: (
-        f"people gave their labels under {len(labels)} versions of the task, which are counted together: "
+    "versions": lambda labels, only, unversioned: (
+        f"people gave their labels under {_format_count(len(labels), 'version')} of the task: "
         + ", ".join(f"{task} ({n:,})" for task, n in labels)
-        + "; for one version, select its batch with --batch"
+        + (
+            f"; {unversioned:,} labels without a batch have no recorded version, and are included"
+            if unversioned
+            else ""
+        )
+        + (
+            f"; only those under {only} are used"
+            if only
+            else "; they are used together; for one version, pass --task NAME.vN"
+        )
     ),
     "old_text": lambda n, who: (
         f"{_format_count(n, 'label')} from {', '.join(who)} {'was' if n == 1 else 'were'} given before the text of the unit was "

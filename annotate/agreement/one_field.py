@@ -90,18 +90,20 @@ def panels_of(
 ) -> tuple[list[Panel], list[str]]:
     """Return a Panel for each field with at least two annotators, and the reasons why other fields are left out.
 
-    Without `field` and `task`, all fields are read. Raises UsageError if a name is unknown, and BadInput if there is nothing
-    to compare.
+    Without `field` and `task`, all fields are read. If `task` names a version, only labels that were given under it
+    are read (`Scope.version`). Raises UsageError if a name is unknown, and BadInput if there is nothing to compare.
     """
     if batch:
         members(store, batch)
+    named_task = find_task(store, task) if task else None
+    version = None if named_task is None or task == named_task.task_id else named_task.name
     wanted: list[tuple[str, str | None]]
     if field:
         wanted = [(field, task)]
     else:
         every = fields_of(store)
-        if task:
-            of_task = find_task(store, task).fields
+        if named_task:
+            of_task = named_task.fields
             wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
         else:
             wanted = [(row.field, row.task) for row in every]
@@ -111,7 +113,7 @@ def panels_of(
     domain = None if order is None else tuple(order)
     for name, of in wanted:
         try:
-            scope = Scope(name, of, batch, tuple(runs), named, level, domain)
+            scope = Scope(name, of, batch, tuple(runs), named, level, domain, version)
             panels.append(read_panel(store, scope, distributions=False).drop_undrawn())
         except (BadInput, UsageError) as e:
             refused.append(e)

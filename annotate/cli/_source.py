@@ -141,7 +141,11 @@ def source_options(function: F) -> F:
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
         click.option("--field", metavar="FIELD", help="Use only this field of the study (default: all)."),
-        click.option("--task", metavar="TASK", help="Use only the fields of this task."),
+        click.option(
+            "--task",
+            metavar="TASK",
+            help="Use only the fields of this task or, with NAME.vN, the labels given under this version.",
+        ),
         click.option("--batch", metavar="BATCH", help="Use only the labels of this batch."),
         click.option(
             "--judge",

@@ -21,9 +21,18 @@ def make_short_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
 
 
 def find_annotators(
-    store: Store, field: str, tasks: set[str], runs: list[str], requested: Iterable[str] | None
+    store: Store,
+    field: str,
+    tasks: set[str],
+    runs: list[str],
+    requested: Iterable[str] | None,
+    *,
+    usual: set[str],
 ) -> tuple[list[str], dict[str, str], dict[str, AnnotatorKind]]:
-    """Return the ids of the annotators in order, the display names of runs, and the kind of each annotator."""
+    """Return the ids of the annotators in order, the display names of runs, and the kind of each annotator.
+
+    `tasks` define the field in the same way, so their runs can be named. Runs that are not named must belong to `usual`.
+    """
     kinds = {name: AnnotatorKind(kind) for name, kind in label_rows.labellers(store.conn, field).items()}
     people = sorted(kinds, key=lambda name: (ORDER.index(kinds[name]), name))
     # A run that was interrupted before its first judgement has nothing to compare.
@@ -38,7 +47,8 @@ def find_annotators(
     made = [run for run in all_runs if run not in only_tried] or all_runs
     chosen = [_find(name, judged, all_runs, made, people) for name in runs]
     if requested is None:
-        named, chosen = people, chosen or made
+        tasks_of = {run: task for run, _, task in judged}
+        named, chosen = people, chosen or [run for run in made if tasks_of[run] in usual]
     else:
         named = []
         for name in requested:

@@ -263,6 +263,16 @@ def count_by_version(conn: sqlite3.Connection, field: str, batch: str | None = N
     return dict(conn.execute(query, [field, batch]).fetchall())
 
 
+def read_other_versions(conn: sqlite3.Connection, person: str, field: str, version: str) -> IntArray:
+    """Return the rowids of the units that a person labelled in batches, but in no batch of this version of the task."""
+    query = (
+        f"SELECT u.rowid FROM {FIRST} JOIN units AS u USING (unit_id) JOIN json_each(l.sources) AS s "
+        "JOIN batches AS b ON s.value = 'batch:' || b.batch WHERE l.annotator_id = ? AND l.field = ? "
+        "GROUP BY u.rowid HAVING NOT max(b.task = ?) ORDER BY u.rowid"
+    )
+    return _rowids(conn.execute(query, [person, field, version]))
+
+
 def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the rows as a nested dict: {first column: {second column: third column}}."""
     nested: dict[str, dict[str, Any]] = {}

@@ -33,7 +33,9 @@ from judge.types import AnnotatorKind
 class Scope:
     """The labels to read: the field, and optionally its task, the batch, the runs and the annotators.
 
-    `task` (`stance`, `stance.v2`) is needed only if the study's tasks define the field differently.
+    `task` (`stance`, `stance.v2`) is needed only if the study's tasks define the field differently. `version`
+    (`stance.v2`) leaves out people's labels from batches of other versions, and runs of other versions that are not
+    named. Labels without a batch are kept, because the study does not record their version.
 
     Without `runs`, all judge runs with this field are read. Without `annotators`, all human annotators are
     read. If only `annotators` is given, only these are read, and they may include runs. A run is named by its
@@ -49,6 +51,7 @@ class Scope:
     annotators: tuple[str, ...] | None = None
     level: str | None = None
     order: tuple[str, ...] | None = None
+    version: str | None = None
 
 
 class FieldOf(NamedTuple):
@@ -111,7 +114,10 @@ def read_panel(
     """
     name = scope.field
     chosen, comparable, notes = definition_of(store, name, scope.task)
-    names, shown, kinds = find_annotators(store, name, comparable, list(scope.runs), scope.annotators)
+    usual = comparable if scope.version is None else comparable & {scope.version}
+    names, shown, kinds = find_annotators(
+        store, name, comparable, list(scope.runs), scope.annotators, usual=usual
+    )
     if not names:
         known = ", ".join(sorted({row.field for row in fields_of(store)})) or "none yet"
         raise UsageError(f"{store.path}: nobody labelled '{name}'; fields with labels: {known}")
@@ -171,11 +177,11 @@ def read_panel(
         shown.get(n, n): layers for n, layers in relation.layers(store.conn, name).items() if n in kinds
     }
     old = {who: layers[OLD_TEXT] for who, layers in by_layer.items() if OLD_TEXT in layers}
-    versions = {
-        task: n for task, n in relation.count_by_version(store.conn, name, scope.batch).items() if task
-    }
-    if len(versions) > 1 and AnnotatorKind.HUMAN in {kinds[n] for n in names}:
-        notes.append(Note("versions", labels=tuple(sorted(versions.items()))))
+    versions = relation.count_by_version(store.conn, name, scope.batch)
+    unversioned = versions.pop(None, 0)
+    listed = tuple(sorted((task, n) for task, n in versions.items() if task))
+    if (len(listed) > 1 or (scope.version and listed)) and AnnotatorKind.HUMAN in {kinds[n] for n in names}:
+        notes.append(Note("versions", labels=listed, only=scope.version, unversioned=unversioned))
     if old:
         notes.append(Note("old_text", n=sum(old.values()), who=tuple(old)))
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]

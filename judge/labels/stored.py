@@ -77,7 +77,10 @@ class StoredColumn:
             labelled, codes = labelled[selected], codes[selected]
             unresolved = unresolved.intersection(selected_units)
         requested = np.union1d(relation.rows_of(conn, unresolved), labelled)
-        return cls(annotator, labelled, codes, values, requested, n_in_conflict=len(unresolved))
+        column = cls(annotator, labelled, codes, values, requested, n_in_conflict=len(unresolved))
+        if scope.version is not None and kind is AnnotatorKind.HUMAN:
+            column.leave_out(relation.read_other_versions(conn, annotator, scope.field, scope.version))
+        return column
 
 
 @dataclass(frozen=True, eq=False)

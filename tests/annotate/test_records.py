@@ -174,17 +174,36 @@ def test_labels_are_shown_per_version_with_their_own_guidelines(versions: Path) 
     assert [t for t in texts(of_one, "quote") if "guidelines" in t] == ["The old guidelines."]
 
 
-@pytest.mark.parametrize("task", ["side.v1", "side.v2", "side"])
-def test_agreement_over_versions_says_so(versions: Path, task: str) -> None:
-    document = json.loads(
-        annotate("agreement", "--task", task, "--interval", "none", "--json", "-d", versions).stdout
+@pytest.mark.parametrize(("task", "units"), [("side.v1", 6), ("side.v2", 2), ("side", 8)])
+def test_agreement_counts_the_labels_of_the_named_version(versions: Path, task: str, units: int) -> None:
+    words = ("agreement", "--interval", "none", "--measure", "percent", "--json", "-d", versions)
+    (field,) = json.loads(annotate(*words, "--task", task).stdout)["fields"]
+    assert {a["annotator"]: a["n_labels"] for a in field["annotators"] if a["kind"] == "human"} == {
+        "ann": units,
+        "bob": units,
+    }
+    # The judge ran on version 1 only.
+    assert [a["kind"] for a in field["annotators"]].count("judge") == (task != "side.v2")
+    (note,) = [n for n in field["notes"] if "versions" in n]
+    assert (
+        "side.v1 (12)" in note
+        and "side.v2 (4)" in note
+        and (f"only those under {task}" in note) == (units < 8)
     )
-    (note,) = [n for n in document["fields"][0]["notes"] if "versions" in n]
-    assert "side.v1 (12)" in note and "side.v2 (4)" in note
-    one = json.loads(
-        annotate("agreement", "--batch", "one", "--interval", "none", "--json", "-d", versions).stdout
+    one = json.loads(annotate(*words, "--batch", "one").stdout)
+    assert not any("version" in n for n in one["fields"][0]["notes"])
+
+
+def test_labels_without_a_batch_are_of_no_version(versions: Path) -> None:
+    (versions.parent / "x.csv").write_text(
+        "unit,annotator,field,label\n" + "".join(f"d:q{n}/a,cat,side,refute\n" for n in range(3))
     )
-    assert not any("versions" in n for n in one["fields"][0]["notes"])
+    annotate("import", versions.parent / "x.csv", "--blind", "--new-people", "-d", versions)
+    words = ("agreement", "--interval", "none", "--measure", "percent", "--json", "-d", versions)
+    (field,) = json.loads(annotate(*words, "--task", "side.v2").stdout)["fields"]
+    counts = {a["annotator"]: a["n_labels"] for a in field["annotators"] if a["kind"] == "human"}
+    assert counts == {"ann": 2, "bob": 2, "cat": 3}
+    assert any("3 labels without a batch" in n for n in field["notes"])
 
 
 def test_verify_finds_a_task_whose_text_was_edited(versions: Path) -> None:

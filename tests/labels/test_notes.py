@@ -48,7 +48,7 @@ EXAMPLES = {
     "other_labels": {"field": "stance", "tasks": ("stance.v1", "stance.v2")},
     "origin": {"who": "m/judge", "text": "imported from labels.csv"},
     "in_conflict": {"n": 2, "who": ("alice", "bob")},
-    "versions": {"labels": (("stance.v2", 590), ("stance.v3", 30))},
+    "versions": {"labels": (("stance.v2", 590), ("stance.v3", 30)), "only": None, "unversioned": 12},
     "old_text": {"n": 3, "who": ("alice", "m/judge")},
     "fitted_on": {"who": "m/judge", "n": 12},
     "sealed": {"n": 12, "task": "stance", "looked": "nobody has looked at"},
