@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from annotate.exchange.proof import TextOfRecord, find_difference
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
+from judge.cli import main as judge
 from tests.annotate.agreement_helpers import annotate, document
 from tests.annotate.exchange_helpers import (
     all_labels,
@@ -344,6 +346,24 @@ def test_a_label_that_was_given_after_the_ruling_is_compared_anew(path: Path, tm
     assert rows_count(document("import", file, "--from", "jsonl", "--blind", "-d", path, "--json")) == {
         "conflict": 1
     }
+
+
+def test_leads_of_two_machines_who_decide_differently_reopen_the_conflict(path: Path, tmp_path: Path) -> None:
+    _, unit = conflict_of(path, tmp_path)
+    other, merged = tmp_path / "other.db", tmp_path / "merged.db"
+    with open_study(path) as store:
+        store.conn.execute("VACUUM INTO ?", [str(other)])
+    for study_file, value in ((path, "support"), (other, "refute")):
+        annotate("conflicts", "resolve", unit, "--keep", value, "-d", study_file)
+    for order in ((path, other), (other, path)):
+        done = CliRunner().invoke(judge, ["studies", "merge", *map(str, order), "--into", str(merged)])
+        assert done.exit_code == 0 and "1 labels are in conflict" in done.output, done.output
+        assert annotate("verify", "-d", merged).exit_code == 0
+        # The lead of the merged study decides, and the earlier decisions do not prevent it.
+        annotate("conflicts", "resolve", unit, "--keep", "refute", "-d", merged)
+        assert {row[5] for row in all_labels(merged)} == {"refute"}
+        annotate("verify", "-d", merged)
+        merged.unlink()
 
 
 @pytest.mark.parametrize(
