@@ -22,8 +22,9 @@ against the study and stores either all of them or none.
 import dataclasses
 import importlib
 import pkgutil
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -104,17 +105,24 @@ class ReadOptions:
 
     def inputs_in(self, row: Any, unit: Any) -> dict[str, Any]:
         """Return the texts in a record that are named after inputs of the task, or after inputs of the unit in any
-        task. Empty texts are left out, because somebody may have emptied a column.
+        task. Empty texts are left out, because somebody may have emptied a column. So are ids of the unit or of its
+        parts, because a column `passage` may have the passage's id.
         """
         names = self.task.input_names if self.task else self.inputs(str(unit or "")) or ()
         given = row if isinstance(row, Mapping) else {}
-        return {name: given[name] for name in names if given.get(name) not in (None, "")}
+        parts = re.split("[:/]", str(unit or ""))
+        no_texts = {"", None, *("/".join(parts[n:]) for n in range(len(parts))), *parts, unit}
+        return {name: given[name] for name in names if _is_given(given.get(name), no_texts)}
 
     def domain(self, name: str) -> list[str]:
         """Return the labels that a field allows. The result is empty if the field has no fixed labels, or if
         there is no task.
         """
         return self.task.domain(name) if self.task and name in self.task.fields else []
+
+
+def _is_given(value: Any, no_texts: Collection[Any]) -> bool:
+    return value not in no_texts if isinstance(value, str | None) else True
 
 
 class Format:

@@ -21,6 +21,7 @@ from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.store import Store, label_sources
 from judge.store.export import read_stored_task
+from judge.store.label_rows import OLD_TEXT
 from judge.store.label_sources import SourceLabel
 from judge.store.study import get_time
 
@@ -121,7 +122,10 @@ class DirectImport:
         """
         there = (RowOutcome.ALREADY_THERE, "")
         key = (response.unit, name, response.annotator, response.repeat)
-        known = label_sources.read_labels(self._conn, *key, revised=revised)
+        # Labels for the text before a correction say nothing about this one.
+        known = [
+            s for s in label_sources.read_labels(self._conn, *key, revised=revised) if s.layer != OLD_TEXT
+        ]
         same = [s for s in known if s.value == value]
         kind = result.kind_of(response, name, self._how)
         earlier = self._in_file.setdefault((*key, revised), value)

@@ -142,6 +142,8 @@ class LabelGate:
             self._bad(PartOfRecord(problem, path=response.where.path, line=response.where.line))
         try:
             checked = self._checks.check(named)
+            if is_old := self._is_for_old_text(checked):
+                return RowOutcome.LEFT_OUT, is_old
             if not self._decided:
                 self._prove(checked)
                 if quarantine.was_edited(conn, checked):
@@ -174,6 +176,27 @@ class LabelGate:
         self._seen.add(record)
         return outcome, reason
 
+    def _read_correction(self, unit: str) -> str | None:
+        """Return the time at which the text of a unit was last corrected (`judge items import --correct`), or None."""
+        query = "SELECT max(at) FROM corrected_units WHERE unit_id = ?"
+        corrected: str | None = self._conn.execute(query, [unit]).fetchone()[0]
+        return corrected
+
+    def _is_for_old_text(self, response: Response) -> str:
+        """Return the reason why a row does not count, or "", if it was given before the text of its unit was corrected.
+
+        Raises BadInput if a lead has accepted the row.
+        """
+        corrected = self._read_correction(response.unit)
+        if corrected is None or response.at is None or response.at > corrected:
+            return ""
+        if self._decided:
+            reason = (
+                f"given before the text of '{response.unit}' was corrected ({corrected}): drop the record"
+            )
+            raise BadInput(reason, field="at")
+        return "given before the text of the unit was corrected"
+
     def _prove(self, response: Response) -> None:
         """Raise Unproven if the row may refer to a different text, or if its label may be somebody else's."""
         if response.doubt is not None:
@@ -181,6 +204,12 @@ class LabelGate:
         difference = find_difference(response.shown, self._inputs(response.unit))
         if difference:
             raise Unproven("text", difference, field="text")
+        corrected = self._read_correction(response.unit)
+        if difference is None and corrected and response.at is None:
+            reason = (
+                f"its text was corrected on {corrected[:10]}, and the row has neither its text nor a time"
+            )
+            raise Unproven("text", reason, field="text")
         if response.edited_by is not None:
             reason = f"{response.annotator} gave this label, but {response.edited_by} edited it last"
             raise Unproven("editor", reason, field="annotator")
@@ -215,13 +244,22 @@ def accept(
             merged(store, record["response"])
         else:
             response = quarantine.response_of(record["response"], number)
-            response = replace(response, annotator=person or response.annotator)
+            # The annotator saw the text of this time, or an earlier one.
+            at = response.at or _found_before_correction(store, record)
+            response = replace(response, annotator=person or response.annotator, at=at)
             # A lead has decided: the record replaces an earlier answer, and its annotator may be new.
             how = ImportOptions(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
             done.add(import_rows(store, [response], how, stop, batch=record["batch"], decided=True))
         with store.transaction() as conn:
             quarantine.decide(conn, number, "accepted", note)
     return done
+
+
+def _found_before_correction(store: Store, record: dict[str, Any]) -> str | None:
+    """Return the time at which a record was found, if the text of its unit was corrected afterwards."""
+    query = "SELECT 1 FROM corrected_units WHERE unit_id = ? AND at >= ?"
+    row = store.conn.execute(query, [record["unit"], record["found_at"]]).fetchone()
+    return str(record["found_at"]) if row else None
 
 
 def _add_place(error: BadInput, response: Response) -> BadInput:

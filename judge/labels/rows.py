@@ -19,6 +19,13 @@ from judge.types import Json
 JSON = (".jsonl", ".ndjson", ".json")
 DELIMITED = (".csv", *files.TABS)
 
+NOT_UTF_8 = (
+    "not in UTF-8, but probably in Windows-1252, or in another character set that a spreadsheet uses by itself: save the file "
+    "again as CSV with the character set UTF-8 (LibreOffice: 'Edit filter settings'; Excel: 'CSV UTF-8'), or convert it, e.g. "
+    "iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv"
+)
+"""The error for a delimited table in another encoding."""
+
 Row = tuple[int, Sequence[Json]]
 
 
@@ -105,7 +112,7 @@ def _read_delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Itera
         if not cells:
             continue
         if not all(map(files.is_text, cells)):
-            raise BadInput("not UTF-8: save the file as UTF-8", path=str(path), line=line)
+            raise BadInput(NOT_UTF_8, path=str(path), line=line)
         if head is None:
             head = cells
             yield head, line

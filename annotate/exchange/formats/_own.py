@@ -40,7 +40,7 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
                 layer = r.layers.get(name, "first")
                 rows.append(
                     {"field": name, "label": value, "layer": layer, "blind": r.is_blind(name),
-                     "sources": list(r.sources.get(name, ()))}
+                     "sources": list(r.sources.get(name, ())), "at": r.times.get(name, r.at)}
                 )  # fmt: skip
             for name, value in r.revised.items():
                 rows.append({"field": name, "label": value, "layer": "revised", "blind": False})
