@@ -17,13 +17,14 @@ from annotate.packing.checks import LogRow, check_rows, check_time, rows_of
 from annotate.packing.conflicts import conflict, give_back
 from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
-from annotate.sitting.events import ASSISTED
+from annotate.sitting.events import ASSISTED, Kind
 from annotate.sitting.exposure import is_exposed
 from annotate.sitting.standing import replay_log
 from annotate.store import open_study
 from judge.commands import command
 from judge.errors import BadInput
 from judge.store import Store
+from judge.store.label_sources import is_rejected
 from judge.store.study import dumps, get_time
 
 SETTLED = ("accepted", "dropped")
@@ -173,6 +174,8 @@ def _quarantine(
     """Quarantine the positions that cannot be merged, and return them. Each position gets its own record."""
     batch, person, path = of
     units = _units_of(packed, batch, person)
+    query = "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ?"
+    seats = {position: (unit, repeat) for position, unit, repeat in conn.execute(query, [batch, person])}
     packed_at = _read_pack_time(conn, batch, person)
     refused = []
     for position in sorted({row.position for row in packed_rows}):
@@ -183,6 +186,8 @@ def _quarantine(
             done.counts.count(RowOutcome.ALREADY_THERE)
             continue
         code, problem = "conflict", conflict(position, events, mine)
+        came = [r for r in packed_rows if r.position == position and r.event.event_id in new]
+        problem = problem or _find_rejected(conn, person, seats[position], came)
         dates = [check_time(r, packed_at) for r in packed_rows if r.event.event_id in new]
         if wrong := next(filter(None, dates), None):
             code, problem = "time", f"unit {position}: {wrong}: a clock was wrong, or the file was changed"
@@ -206,6 +211,18 @@ def _quarantine(
         about = (path.name, person, units[position])
         quarantine.add_row(conn, record, batch, "pack", about, code, problem, dumps(payload))
     return refused
+
+
+def _find_rejected(
+    conn: sqlite3.Connection, person: str, seat: tuple[str, int], rows: Sequence[LogRow]
+) -> str | None:
+    """Describe the first of these new labels that a lead has rejected since it was given, or return None."""
+    unit, repeat = seat
+    for row in rows:
+        name, value = row.event.field or "", row.event.value or ""
+        if row.event.kind == Kind.LABEL and is_rejected(conn, unit, name, person, repeat, value, row.at):
+            return f"unit {row.position}: a lead rejected the label '{value}' after it was given"
+    return None
 
 
 def _earlier_record(

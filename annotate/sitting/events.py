@@ -7,7 +7,7 @@ recomputed. An undo is also an event. It names the event that no longer counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -63,11 +63,11 @@ class Event(NamedTuple):
     active_ms: int = 0
     idle_ms: int = 0
     outdated: int = 0
-    """1 if the text of the unit was corrected after the event."""
+    """How often the text of the unit was corrected after the event."""
 
 
 WAS_CORRECTED = (
-    "EXISTS (SELECT 1 FROM main.assignments AS w JOIN main.corrected_units AS c ON c.unit_id = w.unit_id "
+    "(SELECT count(*) FROM main.assignments AS w JOIN main.corrected_units AS c ON c.unit_id = w.unit_id "
     "WHERE w.batch = {0}.batch AND w.annotator_id = {0}.annotator_id AND w.position = {0}.position AND c.at >= {0}.at)"
 )
 """SQL for the column `outdated` of an event, in a query that calls the table of events `{0}`."""
@@ -97,9 +97,15 @@ class State:
     layers: dict[str, str] = field(default_factory=dict)
     """A map from each field whose first label is not known to be blind to `assisted` or `undeclared`."""
     before: State | None = None
-    """The state of the unit when its text was corrected, or None. Its answers are for the old text: they stay in
-    the study, but the unit must be labelled again.
+    """The state of the unit with its previous text, or None if the text was not corrected. Its answers are for the old
+    text: they stay in the study, but the unit must be labelled again.
     """
+
+    def texts(self) -> Iterator[State]:
+        """Yield this state and the states with earlier texts, the current one first."""
+        yield self
+        if self.before is not None:
+            yield from self.before.texts()
 
     def status(self, fields: Sequence[str]) -> UnitStatus:
         """Return the unit's status: skipped, done (every field has an answer) or open."""
@@ -116,20 +122,21 @@ def fold(events: Iterable[Event]) -> State:
     """Compute the state of a unit from its events, in their order."""
     rows = list(events)
     undone = {e.undoes for e in rows if e.kind == Kind.UNDO}
+    # An answer belongs to the text that was shown, so each text has its own state.
     state = State()
-    if any(e.outdated for e in rows):
-        state.before = State()
+    texts = [state]
+    for _ in range(max((e.outdated for e in rows), default=0)):
+        earlier = State()
+        texts[-1].before = earlier
+        texts.append(earlier)
     for e in rows:
         # The time for a label that was undone was still spent.
         state.active_ms += e.active_ms
         state.idle_ms += e.idle_ms
         if e.event_id in undone:
             continue
-        # A flag and a note stay with the unit; an answer, evidence and a lock belong to the text that was shown.
-        if e.outdated and state.before is not None and e.kind not in (Kind.FLAG, Kind.NOTE):
-            _apply(state.before, e)
-        else:
-            _apply(state, e)
+        # A flag and a note stay with the unit; an answer, evidence and a lock belong to the text.
+        _apply(state if e.kind in (Kind.FLAG, Kind.NOTE) else texts[e.outdated], e)
     return state
 
 
@@ -227,12 +234,13 @@ def label_rows(state: State, task: Task) -> list[NewLabel]:
     # A skip overrides earlier answers, because the person decided that the unit cannot be judged.
     if state.skipped:
         return []
-    if state.before is not None:
-        # The answers to the new text replace those to the old one, question by question.
-        old = state.before
+    # The answers to a new text replace those to the earlier ones, question by question.
+    for old in [*state.texts()][1:]:
+        if old.skipped:
+            break
         state = replace(
             state,
-            answers=({} if old.skipped else old.answers) | state.answers,
+            answers=old.answers | state.answers,
             revised={f: r for f, r in old.revised.items() if f not in state.answers} | state.revised,
             layers={f: v for f, v in old.layers.items() if f not in state.answers} | state.layers,
         )

@@ -73,7 +73,7 @@ def follow(
     """Return the data computed from the state of a unit: the columns of its assignment, and rows for `label_sources`."""
     stopped = is_stopped(conn, seat[0], seat[1])
     if stopped:
-        for side in filter(None, (state, state.before)):
+        for side in state.texts():
             side.layers = side.layers | dict.fromkeys(side.answers, STOPPED)
     fields = [q.field for q in task.spec.questions]
     values = standing(state, fields)

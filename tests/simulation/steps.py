@@ -160,15 +160,7 @@ def _more_votes(world: World, rng: Random, file: Path) -> None:
 
 @step(12)
 def correct_items(world: World, rng: Random) -> bool:
-    """A text is corrected in its file: refused without --correct, shown without --yes, and then what was said is old.
-
-    Labels of packs that are out, and labels that an import may bring once more, are another matter: such units are left.
-    """
-    if world.packs:
-        return False
-    brought = {
-        key[2] for key, said in world.oracle.outside.items() if any(s.startswith("import:") for s in said)
-    }
+    """A text is corrected in its file: refused without --correct, shown without --yes, and then what was said is old."""
     files = {
         file: [json.loads(line) for line in file.read_text().splitlines()]
         for file in world.folder.glob("items*.jsonl")
@@ -178,7 +170,6 @@ def correct_items(world: World, rng: Random) -> bool:
         for file, rows in files.items()
         for row in rows
         for passage in row["passages"]
-        if f"d:{row['id']}/{passage['id']}" not in brought
     )
     if not places:
         return False
@@ -546,8 +537,8 @@ def _take_in(
     if way == "sheet":
         # A row without a time cannot be told from an equal row that a lead has to decide on, or has decided on.
         equal = {(p, u, v): status for p, u, v, status in world.records_of(batch.name)}
-        doubtful = len({row for row in rows if equal.get(row) == "open"})
-        doubtful += sum(equal.get(row, "open") == "open" for row in others)
+        waiting = {row for row in rows if equal.get(row) == "open"}
+        doubtful = len(waiting | {row for row in others if equal.get(row, "open") == "open"})
         rows = [row for row in rows if row not in equal]
     expected = _entries(world, batch, rows, latest, tick if timed else None)
     if rng.random() < 0.15:
@@ -577,6 +568,8 @@ def sheet(world: World, rng: Random) -> bool:
     batch = rng.choice(list(world.batches.values()))
     rows, latest = _rows(world, rng, batch), rng.random() < 0.6
     notes = rng.random() < 0.3
+    if notes:
+        rows = [row for row in rows if row[1] not in world.oracle.corrected]
     if not rows or (notes and any((batch.name, p) in world.oracle.stopped for p, _, _ in rows)):
         return False
     file = world.folder / f"sheet{world.number()}.csv"
@@ -595,7 +588,21 @@ def sheet(world: World, rng: Random) -> bool:
             _note(world, batch, person, unit)
         world.counts["(note by sheet)"] += 1
         return True
-    _take_in(world, batch, rows, latest, "sheet", lambda code: world.annotate(*words, code=code), rng)
+    # A row with neither a text nor a time may be about the text before its correction.
+    sure = [row for row in rows if row[1] not in world.oracle.corrected]
+    unsure = [row for row in rows if row[1] in world.oracle.corrected]
+    stored = _take_in(
+        world,
+        batch,
+        sure,
+        latest,
+        "sheet",
+        lambda code: world.annotate(*words, code=code),
+        rng,
+        False,
+        unsure,
+    )
+    world.counts["(row without proof)"] += len(unsure) * stored
     return True
 
 
@@ -743,9 +750,13 @@ def decide_records(world: World, rng: Random) -> bool:
     batch, tick = world.batches[name], world.records[number]
     at = tick if code == "editor" else None
     standing = oracle.current(name, person, (unit, 0))
-    # The record may be about the text before a correction.
+    # The record is about the text before a correction.
+    before_correction = oracle.is_old(unit, tick)
+    if before_correction:
+        world.annotate("quarantine", "accept", number, "--blind", code=1)
+        world.counts["(accept for an old text)"] += 1
     refused = (
-        unit in oracle.corrected
+        before_correction
         or batch.closed
         or (name, person) in oracle.stopped
         or oracle.locked(name, person, (unit, 0))
@@ -790,7 +801,7 @@ def pack(world: World, rng: Random) -> bool:
         return False
     file = world.folder / f"pack{world.number()}.db"
     world.annotate("export", batch.name, "--for", person, "-o", file)
-    made = Pack(file, batch.name, person)
+    made = Pack(file, batch.name, person, world.oracle.now())
     world.packs.append(made)
     with world.desk(batch.name, person, db=file) as desk:
         for position, unit in rng.sample(queue, min(len(queue), rng.randrange(0, 12))):
@@ -811,13 +822,23 @@ def merge_pack(world: World, rng: Random) -> bool:
     if not found:
         return False
     one = rng.choice(found)
+    oracle, asked = world.oracle, world.batches[one.batch].field
+    # A unit waits for a lead as a whole: the text was another one, or one of its labels had been decided against.
+    waiting = {
+        e.unit for e in one.entries
+        if oracle.is_old(e.unit[0], one.tick)
+        or oracle.is_rejected((one.person, asked, *e.unit), str(e.value), e.tick)
+    }  # fmt: skip
+    code = int(bool(waiting))
     if rng.random() < 0.2:
-        world.killed(rng, lambda: world.annotate("import", one.path))
+        world.killed(rng, lambda: world.annotate("import", one.path, code=code))
     for _ in range(rng.choice([1, 1, 2])):
-        world.annotate("import", one.path)
+        world.annotate("import", one.path, code=code)
     for entry in one.entries:
-        world.oracle.logs[one.batch, one.person].append(entry)
-        world.came("pack", one.person, entry.unit[0])
+        if entry.unit not in waiting:
+            oracle.logs[one.batch, one.person].append(entry)
+            world.came("pack", one.person, entry.unit[0])
+    world.counts["(unit of a pack waits)"] += len(waiting)
     world.packs.remove(one)
     return True
 
@@ -854,11 +875,15 @@ def _direct_import(
 ) -> bool:
     latest = "--latest" in how
     new = _direct(world, asked, rows, latest)
+    unsure = sum(unit in world.oracle.corrected for _, unit, _ in rows)
     if rng.random() < 0.15:
         world.killed(rng, lambda: world.annotate("import", file, *how, code=(0, 1)))
-    done = world.imported(world.annotate("import", file, *how, "--json", code=1 if new is None else 0))
-    if new is not None and done["rows"]["read"] != len(rows):
-        raise Wrong(f"{file.name} has {len(rows)} rows: {done['rows']}")
+    done = world.imported(
+        world.annotate("import", file, *how, "--json", code=1 if new is None or unsure else 0)
+    )
+    if new is not None and (done["rows"]["read"], done["held"]) != (len(rows), unsure):
+        raise Wrong(f"{file.name} has {len(rows)} rows, {unsure} of which wait for a lead: {done['rows']}")
+    world.counts["(row without proof)"] += unsure * (new is not None)
     _tell(world, asked, new or [], f"import:{file.name}:{world.number()}", "import", latest)
     return True
 
@@ -873,10 +898,12 @@ def _plain_sheet(world: World, asked: str, rows: list[Row]) -> Path:
 
 
 def _direct(world: World, asked: str, rows: list[Row], latest: bool) -> list[Row] | None:
-    """The rows that are new; None where the file is refused as a whole."""
+    """The rows that are new; None where the file is refused as a whole. Rows of corrected units wait for a lead."""
     new = []
     counted = world.oracle.counted()
     for person, unit, label in rows:
+        if unit in world.oracle.corrected:
+            continue
         known = counted.get((person, asked, unit, 0), {})
         imported = {value for source, (value, _) in known.items() if source.startswith("import:")}
         replaces = latest and bool(imported - {label})
@@ -932,7 +959,8 @@ def merge_studies(world: World, rng: Random) -> bool:
     copy = world.copy(f"copy{world.number()}.db")
     file = _plain_sheet(world, asked, rows)
     how = "--assisted" if rng.random() < 0.5 else "--blind"
-    world.command("annotate", "import", file, how, "--new-people", db=copy)
+    unsure = any(unit in world.oracle.corrected for _, unit, _ in rows)
+    world.command("annotate", "import", file, how, "--new-people", db=copy, code=int(unsure))
     both = []
     for one, other in ((world.db, copy), (copy, world.db)):
         into = world.folder / f"merged{world.number()}.db"

@@ -77,6 +77,8 @@ class Pack:
     path: Path
     batch: str
     person: str
+    tick: int
+    """When the pack was made."""
     entries: list[Entry] = field(default_factory=list)
 
 
