@@ -59,7 +59,7 @@ class DrawnSequence:
 
     `closed` names the batch of the first incomplete unit, if that batch is closed. `stopped` maps each stopped
     annotator to the largest number of units at which a look with this annotator's labels was possible (0 if
-    none was).
+    none was). `corrected` is this number for a correction of a text of these units (0 if no look was possible before).
     """
 
     frame: str
@@ -71,6 +71,7 @@ class DrawnSequence:
     covered: tuple[bool, ...]
     closed: str | None
     stopped: dict[str, int]
+    corrected: int
 
     @property
     def n_judges(self) -> int:
@@ -210,6 +211,12 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         seen = next((i for i, was_begun in enumerate(begun) if not was_begun), complete)
         labelled = any(s.person == person and s.labelled for seats in of_unit[:seen] for s in seats)
         stopped[person] = max(stopped.get(person, 0), seen if labelled else 0)
+    corrected = 0
+    for place, at in _read_corrections(store, [d.unit_id for d, _ in units]):
+        # The correction opens the unit again, so whether a unit is open now does not say whether it was labelled then.
+        begun = (all(s.begun_at is not None and s.begun_at <= at for s in seats) for seats in of_unit)
+        seen = next((i for i, was_begun in enumerate(begun) if not was_begun), len(units))
+        corrected = max(corrected, seen if place < seen else 0)
     waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
     # The end of a frame is itself a look. Imports may have enlarged the frame, so the end lies beyond the drawn
@@ -227,7 +234,15 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         ),
         waited_for.name if waited_for is not None and waited_for.closed else None,
         stopped,
+        corrected,
     )
+
+
+def _read_corrections(store: Store, units: Rows[str]) -> list[tuple[int, str]]:
+    """Return (position in `units`, time) for each correction of a unit's text."""
+    place = {unit: i for i, unit in enumerate(units)}
+    rows = store.conn.execute("SELECT unit_id, at FROM corrected_units ORDER BY at").fetchall()
+    return [(place[unit], at) for unit, at in rows if unit in place]
 
 
 def _words(batch: DrawnBatch) -> str:

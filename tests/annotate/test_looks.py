@@ -15,10 +15,13 @@ from annotate.report import ReportOptions
 from annotate.report.alternative import latent
 from annotate.report.subject import load
 from annotate.report.until_decided import next_block
+from annotate.sitting.desk import Desk
 from annotate.store import ensure_human, open_study
 from judge.errors import UsageError
 from judge.prompts import load_task
+from judge.store.corrections import mark_outdated
 from judge.store.label_sources import add
+from judge.store.study import get_time
 from judge.types import Status
 from tests.annotate.agreement_helpers import annotate
 from tests.annotate.looks_helpers import (
@@ -378,6 +381,42 @@ def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
         (result,) = ruled(store)
         assert result.draw.endswith(f"from {UNITS} units (ann stopped)")
         assert "ann was stopped after the look at 100 units" in result.sentence
+
+
+def test_a_text_that_is_corrected_after_a_look_costs_this_look(tmp_path: Path) -> None:
+    with labelled(tmp_path) as (store, truth):
+        (before,) = ruled(store)
+        assert before.conditions[0].n_units == 100
+        unit = sequences(store)[0].units[5]
+        with store.transaction() as conn:
+            conn.execute("UPDATE passages SET text = text || ' Corrected.' WHERE passage_id = ?", [unit])
+            mark_outdated(conn, [unit], get_time())
+        assert sequences(store)[0].complete == 5
+        for person in PEOPLE:
+            with Desk.open(store, "one", person) as desk:
+                position = desk.next_open()
+                assert position is not None
+                desk.label(position, "stance", truth[unit])
+        # Everything is labelled again, but the look at 100 units was spent.
+        assert sequences(store)[0].complete == 100
+        (after,) = ruled(store)
+        assert "a text was corrected after the look at 100 units" in after.sentence
+        assert "at 200 units" in after.sentence and after.decision == "undecided"
+
+
+def test_a_text_that_is_corrected_before_a_look_costs_nothing(tmp_path: Path) -> None:
+    with labelled(tmp_path, last=60) as (store, truth):
+        unit = sequences(store)[0].units[5]
+        with store.transaction() as conn:
+            mark_outdated(conn, [unit], get_time())
+        for person in PEOPLE:
+            with Desk.open(store, "one", person) as desk:
+                while (position := desk.next_open()) is not None:
+                    desk.label(position, "stance", truth[desk.load(position).unit_id])
+        assert sequences(store)[0].complete == 100
+        (result,) = ruled(store)
+        # The judge has not labelled the new text.
+        assert result.conditions[0].n_units == 99 and "after the look" not in result.sentence
 
 
 def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Path) -> None:
