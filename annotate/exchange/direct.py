@@ -12,17 +12,15 @@ from typing import NamedTuple
 from annotate.exchange import result
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.result import RowOutcome
 from annotate.sitting import exposure
 from annotate.sitting.events import ASSISTED, UNDECLARED
-from annotate.sitting.standing import is_stopped
-from judge.commands import command
 from judge.errors import BadInput
 from judge.prompts.load import Task
-from judge.store import Store, label_sources
-from judge.store.export import read_stored_task
+from judge.store import label_sources
+from judge.store.closed_batches import ClosedBatches
 from judge.store.label_rows import OLD_TEXT
 from judge.store.label_sources import SourceLabel
+from judge.store.row_counts import REJECTED, Outcome, RowOutcome
 from judge.store.study import get_time
 
 CHECKS = ("training", "attention")
@@ -45,23 +43,22 @@ class DirectImport:
 
     def __init__(
         self,
-        store: Store,
         conn: sqlite3.Connection,
         task: Task | None,
         how: result.ImportOptions,
         done: result.ImportResult,
         source: str,
     ) -> None:
-        self._store, self._conn, self._task, self._how, self._done = store, conn, task, how, done
+        self._conn, self._task, self._how, self._done = conn, task, how, done
         self._source = source
-        self._closed_batches: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
+        self._closed_batches = ClosedBatches(conn)
         self.sessions: list[str] = []
         self._in_file: dict[tuple[str, str, str, int, bool], str] = {}
         """The label in the file by (unit, field, annotator, repeat, whether it is revised), including labels that the
         study already has.
         """
 
-    def store(self, response: Response) -> tuple[RowOutcome, str]:
+    def store(self, response: Response) -> Outcome:
         """Store the labels of a response, and return the outcome and its reason. If BadInput is raised, none of the
         labels is stored.
         """
@@ -110,9 +107,7 @@ class DirectImport:
             return RowOutcome.LEFT_OUT, f"{', '.join(others)}, which only a batch stores"
         return result.combine(outcomes)
 
-    def _compare(
-        self, response: Response, name: str, value: str, revised: bool
-    ) -> "_NewLabel | tuple[RowOutcome, str]":
+    def _compare(self, response: Response, name: str, value: str, revised: bool) -> "_NewLabel | Outcome":
         """Compare a label with the person's labels from all sources.
 
         Return the label if it must be stored. Otherwise, return its outcome, e.g. because it is already known.
@@ -147,7 +142,7 @@ class DirectImport:
             self._done.unchanged += 1
             return there
         if not revised and label_sources.is_rejected(self._conn, *key, value, response.at):
-            return result.REJECTED
+            return REJECTED
         if replaces and any(response.at and s.given and s.given > response.at for s in contrary):
             self._done.older += 1
             return result.OLDER
@@ -199,43 +194,12 @@ class DirectImport:
 
     def _check_batches(self, response: Response, name: str) -> None:
         """Raise BadInput if the label belongs to a closed batch, or to a batch in which the person was stopped."""
-        # Without this check, an import without --batch would bypass the lead's decision.
         who, unit = response.annotator, response.unit
-        if who not in self._closed_batches:
-            self._closed_batches[who] = self._find_closed(who)
-        for batch, fields, reason, units in self._closed_batches[who]:
-            if name not in fields or unit not in units:
-                continue
-            if reason is not None:
-                raise Unproven(
-                    "person", f"{who} was stopped in batch '{batch}' ({reason})", field="annotator"
-                )
-            where = f"'{unit}' is assigned to {who} in batch '{batch}', which is closed"
-            raise BadInput(
-                f"{where}; to reopen it: {command('annotate batches close', batch, '--undo')}", field="unit"
-            )
-
-    def _find_closed(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
-        """Return the batches that no longer accept labels from this person, as tuples (name, fields, reason, units).
-
-        The reason says why the person was stopped, and is None if the batch is closed.
-        """
-        closed_batches = []
-        batches = "SELECT batch, task, closed FROM batches"
-        assigned = (
-            "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
-        )
-        for batch, task, closed in self._conn.execute(batches).fetchall():
-            reason = is_stopped(self._conn, batch, who)
-            if reason is not None:
-                rows = self._conn.execute("SELECT unit_id FROM batch_units WHERE batch = ?", [batch])
-            elif closed:
-                rows = self._conn.execute(assigned, [batch, who])
-            else:
-                continue
-            fields = read_stored_task(self._store, task).fields
-            closed_batches.append((batch, fields, reason, {unit for (unit,) in rows}))
-        return closed_batches
+        batch = self._closed_batches.find(who, unit, name)
+        if batch is not None and batch.stopped is not None:
+            raise Unproven("person", batch.describe(who, unit), field="annotator")
+        if batch is not None:
+            raise BadInput(batch.describe(who, unit), field="unit")
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
         """Mark undeclared labels as blind or assisted.

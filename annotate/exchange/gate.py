@@ -21,7 +21,7 @@ from annotate.exchange.direct import DirectImport
 from annotate.exchange.log import BatchLog
 from annotate.exchange.proof import PartOfRecord, Unproven, find_difference
 from annotate.exchange.responses import Response
-from annotate.exchange.result import ImportOptions, ImportResult, Retracted, RowOutcome, check_person
+from annotate.exchange.result import ImportOptions, ImportResult, Retracted, check_person
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
@@ -29,6 +29,7 @@ from judge.errors import BadInput, StudyError, UsageError
 from judge.files import file_sha, stop
 from judge.prompts.load import Task
 from judge.store import Store
+from judge.store.row_counts import Outcome, RowOutcome
 from judge.store.study import dumps, get_time
 from judge.types import Json, attributes
 
@@ -82,7 +83,7 @@ def import_rows(
         inside: BatchLog | DirectImport = (
             BatchLog(store, conn, info, how, done, locks)
             if info
-            else DirectImport(store, conn, task, how, done, f"import:{import_id}")
+            else DirectImport(conn, task, how, done, f"import:{import_id}")
         )
         checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
         gate = LabelGate(conn, info, how, done, checks, inside, inputs, bad, decided=decided)
@@ -123,7 +124,7 @@ class LabelGate:
         """The quarantined records of this import."""
         self.people = AcceptedPeople(conn, info, how)
 
-    def admit(self, response: Response) -> tuple[RowOutcome, str]:
+    def admit(self, response: Response) -> Outcome:
         """Check and store one row. Return its outcome and the reason, which is "" for a row that was stored.
 
         If `bad` raises the error of an unusable row, it is raised from here.
@@ -162,14 +163,14 @@ class LabelGate:
         quarantine.close_proved(conn, batch, form, named)
         return outcome, reason
 
-    def quarantine(self, response: Response | None, error: BadInput) -> tuple[RowOutcome, str]:
+    def quarantine(self, response: Response | None, error: BadInput) -> Outcome:
         """Quarantine a row, and return its outcome and the kind of the error. The response is None if the row could
         not be parsed.
         """
         record = quarantine.add(self._conn, self._batch, self._how.format, response, error)
         return self._once(record, RowOutcome.QUARANTINED, quarantine.code_of(error))
 
-    def _once(self, record: str, outcome: RowOutcome, reason: str) -> tuple[RowOutcome, str]:
+    def _once(self, record: str, outcome: RowOutcome, reason: str) -> Outcome:
         """Return the outcome. A second row with the same quarantined record is there already."""
         if outcome is RowOutcome.QUARANTINED and record in self._seen:
             return RowOutcome.ALREADY_THERE, ""

@@ -13,7 +13,6 @@ from annotate.drawing.places import Place
 from annotate.drawing.seats import add_places
 from annotate.exchange import result
 from annotate.exchange.responses import Response
-from annotate.exchange.result import RowOutcome
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import (
@@ -30,6 +29,7 @@ from annotate.sitting.events import (
 from annotate.sitting.standing import append, make_session, source_of, write_state
 from judge.errors import BadInput
 from judge.store import Store, label_sources
+from judge.store.row_counts import REJECTED, Outcome, RowOutcome
 from judge.store.study import dumps, get_time
 
 SKIPPED = "(skipped)"
@@ -78,7 +78,7 @@ class BatchLog:
         """The sessions that were created for the annotators."""
         return list(self._sessions.values())
 
-    def store(self, response: Response) -> tuple[RowOutcome, str]:
+    def store(self, response: Response) -> Outcome:
         """Convert a response to events, and store the new ones. Return the outcome and its reason. If BadInput is
         raised, no event of the response is stored.
         """
@@ -185,7 +185,7 @@ class BatchLog:
 
     def _new_events(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
-    ) -> tuple[list[tuple[Kind, str | None, str | None, str]], list[tuple[RowOutcome, str]]]:
+    ) -> tuple[list[tuple[Kind, str | None, str | None, str]], list[Outcome]]:
         """Return (kind, field, value, event id) for each part of the response that is not in the log yet, and the
         outcomes of all other parts.
 
@@ -193,7 +193,7 @@ class BatchLog:
         """
         state = place.state
         new: list[tuple[Kind, str | None, str | None, str]] = []
-        outcomes: list[tuple[RowOutcome, str]] = []
+        outcomes: list[Outcome] = []
         if response.revised and not state.locked:
             new.append(
                 (Kind.SHOWN, None, "judge", _event_id(self._info.batch, response, "shown", "judge", ""))
@@ -210,7 +210,7 @@ class BatchLog:
                 continue
             unit = (response.unit, key, response.annotator, response.repeat)
             if kind == Kind.LABEL and label_sources.is_rejected(self._conn, *unit, value, response.at):
-                outcomes.append(result.REJECTED)
+                outcomes.append(REJECTED)
                 continue
             if kind in REVISIONS and name not in {**response.answers, **state.answers}:
                 raise BadInput(

@@ -4,7 +4,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,14 +12,12 @@ from annotate.sitting.events import ASSISTED, BLIND, UNDECLARED, Kind
 from annotate.store import check_human, ensure_adjudicated, ensure_human
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.store.row_counts import Outcome, RowCounts, RowOutcome
 from judge.types import Json
 
 Blindness = Literal["blind", "assisted"]
 COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
 """The attribute of ImportResult that counts each kind of event other than a label."""
-NOUNS = {"stored": "stored", "already_there": "already there", "conflict": "in conflict", "quarantined": "quarantined",
-         "left_out": "left out"}  # fmt: skip
-"""The words for each outcome of a row."""
 MOST_LISTED = 10
 """The largest number of annotators that a message names. An import from a crowdsourcing platform can have
 hundreds of annotators.
@@ -51,22 +48,10 @@ class ImportOptions:
     """Whether to accept people who are not annotators of the batch, or who are not in the study."""
 
 
-class RowOutcome(StrEnum):
-    """What became of a row. A row is one person's record of one unit: a line of a file, or an annotation on a server."""
-
-    STORED = "stored"
-    ALREADY_THERE = "already_there"
-    CONFLICT = "conflict"
-    """The row is stored, but contradicts the same person's label from another source."""
-    QUARANTINED = "quarantined"
-    LEFT_OUT = "left_out"
-
-
-REJECTED = (RowOutcome.LEFT_OUT, "rejected by a lead, and not given since")
 OLDER = (RowOutcome.LEFT_OUT, "older than the stored answer")
 
 
-def combine(labels: Sequence[tuple[RowOutcome, str]]) -> tuple[RowOutcome, str]:
+def combine(labels: Sequence[Outcome]) -> Outcome:
     """Return the outcome of a row from the outcomes of its labels. A row that was stored in part counts as stored."""
     if not labels:
         return RowOutcome.LEFT_OUT, "no answer"
@@ -84,7 +69,7 @@ class Retracted(NamedTuple):
 
 
 @dataclass(slots=True)
-class ImportResult:
+class ImportResult(RowCounts):
     """The result of an import, in counts.
 
     `new` counts labels by annotator, and `replaced` counts the new labels that replaced an earlier one.
@@ -105,10 +90,6 @@ class ImportResult:
     """
     retracted: int = 0
     """The number of labels that were undone because their record was withdrawn."""
-    rows: Counter[RowOutcome] = field(default_factory=Counter)
-    """The number of rows by outcome. The numbers add up to the rows that were read."""
-    reasons: dict[RowOutcome, Counter[str]] = field(default_factory=dict)
-    """The number of rows that were not stored, by outcome and reason."""
     unproven: int = 0
     """The number of records that contain neither their text nor a hash of it."""
     people: list[str] = field(default_factory=list)
@@ -125,12 +106,6 @@ class ImportResult:
     """The number of new or newly declared labels by blindness: blind, assisted, undeclared."""
     weights: dict[str, set[float]] = field(default_factory=dict)
     """The design weights in the file, by field. They are collected only in an import without a batch."""
-
-    def count(self, outcome: RowOutcome, reason: str = "", rows: int = 1) -> None:
-        """Count rows with the same outcome and reason."""
-        self.rows[outcome] += rows
-        if reason:
-            self.reasons.setdefault(outcome, Counter())[reason] += rows
 
     @property
     def quarantined(self) -> int:
@@ -149,12 +124,6 @@ class ImportResult:
             else:
                 setattr(self, each.name, mine + theirs)
 
-    def rows_as_json(self) -> dict[str, Json]:
-        """Return the five counts, and the reasons for rows that were not stored."""
-        counts: dict[str, Json] = {outcome: self.rows[outcome] for outcome in RowOutcome}
-        reasons = {str(outcome): dict(each) for outcome, each in self.reasons.items()}
-        return {"read": self.rows.total(), **counts, "reasons": reasons}
-
     @property
     def changed(self) -> bool:
         """Whether anything was stored."""
@@ -165,7 +134,7 @@ class ImportResult:
         """Return the result as the documented JSON object, with the number of units in place of the units
         themselves.
         """
-        counts = {name: getattr(self, name) for name in self.__slots__ if name not in ("weights", "reasons")}
+        counts = {name: getattr(self, name) for name in self.__slots__ if name != "weights"}
         # Scripts read the key "held", so it must not change.
         return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
             "units": len(self.units), "held": self.quarantined, "rows": self.rows_as_json(),
@@ -173,12 +142,8 @@ class ImportResult:
         }  # fmt: skip
 
     def describe_rows(self) -> list[str]:
-        """Return the five counts, which add up to the rows that were read, and the reasons, one line per outcome."""
-        counts = ", ".join(f"{self.rows[outcome]} {NOUNS[outcome]}" for outcome in RowOutcome)
-        lines = [f"{self.rows.total()} rows read: {counts}"]
-        for outcome, reasons in self.reasons.items():
-            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            lines.append(f"{NOUNS[outcome]}: {listed}")
+        """Return the five counts with the reasons, one line per outcome, and how to list the quarantined rows."""
+        lines = self.describe_counts()
         if self.quarantined:
             lines.append(
                 f"quarantined rows are not used in any result; to list them: {command('annotate quarantine list')}"

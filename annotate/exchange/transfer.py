@@ -9,7 +9,7 @@ from annotate.exchange.base import Bad, Export, Format, Inputs, ReadOptions
 from annotate.exchange.files import Out
 from annotate.exchange.gate import import_rows
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.result import ImportOptions, ImportResult, RowOutcome
+from annotate.exchange.result import ImportOptions, ImportResult
 from annotate.exchange.units import ExchangeUnits, absent, inputs_of_any_task, inputs_of_task
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
@@ -17,6 +17,7 @@ from judge.errors import BadInput, UsageError
 from judge.files import format_of
 from judge.prompts.load import Task
 from judge.store import Store
+from judge.store.row_counts import RowOutcome
 from judge.types import Json, attributes
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from annotate.exchange import quarantine
 from annotate.exchange.gate import DECIDED
 from annotate.exchange.proof import text_sha
-from annotate.exchange.result import ImportResult, RowOutcome
+from annotate.exchange.result import ImportResult
 from annotate.exchange.units import ExchangeUnits
 from annotate.packing.checks import LogRow, check_rows, check_time, rows_of
 from annotate.packing.conflicts import conflict, give_back
@@ -25,6 +25,7 @@ from judge.commands import command
 from judge.errors import BadInput
 from judge.store import Store
 from judge.store.label_sources import is_rejected
+from judge.store.row_counts import RowOutcome
 from judge.store.study import dumps, get_time
 
 SETTLED = ("accepted", "dropped")

@@ -35,7 +35,13 @@ class Imported:
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per transaction: its files and data sets, and the numbers of new rows by kind and of skipped rows."""
         return [
-            {"files": files, "datasets": report.datasets, **report.counts, "skipped": len(report.skipped)}
+            {
+                "files": files,
+                "datasets": report.datasets,
+                **report.counts,
+                "skipped": len(report.skipped),
+                "votes": report.votes.rows_as_json(),
+            }
             for files, report in self.transactions
         ]
 

@@ -20,7 +20,7 @@ JSON = (".jsonl", ".ndjson", ".json")
 DELIMITED = (".csv", *files.TABS)
 
 NOT_UTF_8 = (
-    "not in UTF-8, but probably in Windows-1252, or in another character set that a spreadsheet uses by itself: save the file "
+    "not UTF-8, but probably Windows-1252, or in another character set that a spreadsheet uses by itself: save the file "
     "again as CSV with the character set UTF-8 (LibreOffice: 'Edit filter settings'; Excel: 'CSV UTF-8'), or convert it, e.g. "
     "iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv"
 )

@@ -13,11 +13,14 @@ from ulid import ULID
 from judge.errors import BadInput
 from judge.files import stop
 from judge.store import corrections, label_rows, label_sources
+from judge.store.closed_batches import ClosedBatches
 from judge.store.corrections import ChangedValue
+from judge.store.row_counts import REJECTED, Outcome, RowCounts, RowOutcome
 from judge.store.study import Store, dumps, get_time
 from judge.types import AnnotatorKind, Correct, Json, Vote, Where
 
 T = TypeVar("T")
+STORED: Outcome = (RowOutcome.STORED, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class ImportReport:
     """The stored values that were corrected or, if the user has not confirmed the change, that would be."""
     outdated: Counter[str] = field(default_factory=Counter)
     """The number of units whose text a correction changed, and of labels on them that no longer count."""
+    votes: RowCounts = field(default_factory=RowCounts)
+    """What became of the votes and gold labels of the rows."""
     confirmed: bool = True
     """False if there were corrections to confirm, so that nothing of the file was stored."""
 
@@ -129,7 +134,9 @@ def add_rows(
     A value that differs from the stored one is bad, too, unless `correct` is given. With `apply`, it replaces the
     stored value. With `show`, nothing is stored if there is such a value, and the report lists what would change.
     """
-    report = ImportReport(adder.import_id, adder.counts, [], adder.label_counts, skipped)
+    report = ImportReport(
+        adder.import_id, adder.counts, [], adder.label_counts, skipped, votes=adder.votes.rows
+    )
     try:
         _add_all(store, adder, rows, info, skipped, bad, beside, correct, report)
     except _Unconfirmed:
@@ -167,11 +174,16 @@ def _add_all(
             try:
                 adder.add(row)
             except BadInput as e:
+                adder.votes.skip_row()
                 bad(e)
+            adder.votes.count_row()
         beside(conn)
+        n_gold = sum(d.kind == "gold" for d in adder.differing)
         if adder.differing and correct is None:
             corrections.refuse(adder.differing, bad)
+            adder.votes.rows.count(RowOutcome.LEFT_OUT, "differs from the stored gold label", n_gold)
         elif adder.differing:
+            adder.votes.rows.count(RowOutcome.STORED, rows=n_gold)
             report.corrections = list({(c.kind, c.id, c.field): c for c in adder.differing}.values())
             report.outdated = corrections.apply(conn, adder.differing, f"items:{adder.import_id}")
             adder.counts["corrected"] = len(report.corrections)
@@ -201,6 +213,20 @@ class Votes:
         self.conn, self.counts, self.label_counts, self.differing = conn, counts, label_counts, differing
         self._source = source
         self._annotators: dict[str, str] = {}
+        self._closed = ClosedBatches(conn)
+        self.rows = RowCounts()
+        """What became of the votes of all rows so far. Votes that correct stored gold are counted at the end."""
+        self._outcomes: list[Outcome] = []
+        """The outcomes of the votes of the current row."""
+
+    def count_row(self) -> None:
+        """Count the votes of the row that was added last."""
+        self.rows.count_all(self._outcomes)
+        self._outcomes = []
+
+    def skip_row(self) -> None:
+        """Count the votes of the current row as left out, because nothing of the row is stored."""
+        self._outcomes = [(RowOutcome.LEFT_OUT, "the row was skipped")] * len(self._outcomes)
 
     def select_new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
@@ -211,6 +237,9 @@ class Votes:
         Raises BadInput if an annotator has two different labels for the same field and unit.
         """
         new: dict[tuple[str, str, str], Vote] = {}
+        # If an error is raised, all votes of the row are left out.
+        self._outcomes = [(RowOutcome.LEFT_OUT, "")] * len(votes)
+        outcomes: list[Outcome] = []
         for unit_id, vote in votes:
             key = (unit_id, vote.field, vote.annotator)
             known = new[key].value if key in new else None
@@ -218,7 +247,10 @@ class Votes:
                 known = self._stored(*key, vote.kind)
             if known is None:
                 self._check(vote, where)
-                new[key] = vote
+                outcome = self._find_outcome(unit_id, vote, where) if unit_id not in unlabelled else STORED
+                outcomes.append(outcome)
+                if outcome != REJECTED:
+                    new[key] = vote
             # Gold of an earlier import can be corrected, but only on purpose.
             elif known != vote.value and key not in new and self._is_earlier_gold(vote, unit_id):
                 gold = ("gold", unit_id, vote.field, known, vote.value, where)
@@ -230,7 +262,27 @@ class Votes:
                     f"{vote.annotator} has labelled '{unit_id}' as {vote.value!r} here, but as {known!r} earlier",
                     vote.field,
                 )
+            else:
+                outcomes.append((RowOutcome.ALREADY_THERE, ""))
+        self._outcomes = outcomes
         return new
+
+    def _find_outcome(self, unit_id: str, vote: Vote, where: Where) -> Outcome:
+        """Return the outcome of a new vote. The checks are those of every import of labels (`annotate.exchange.gate`).
+
+        Raises BadInput for a vote on a unit of a batch that accepts no more labels from the annotator.
+        """
+        if vote.kind == AnnotatorKind.GOLD:
+            return STORED
+        key = (self.conn, unit_id, vote.field, vote.annotator, 0)
+        if label_sources.is_rejected(*key, vote.value, None):
+            return REJECTED
+        others = [s for s in label_sources.read_labels(*key) if s.layer != label_rows.OLD_TEXT]
+        batch = self._closed.find(vote.annotator, unit_id, vote.field)
+        if batch is not None and vote.value not in {s.value for s in others}:
+            raise error_at(where, batch.describe(vote.annotator, unit_id), vote.field)
+        contradicts = any(s.value != vote.value for s in others)
+        return (RowOutcome.CONFLICT, "") if contradicts else STORED
 
     def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
         """Return the label that an earlier import of items has stored, or None."""

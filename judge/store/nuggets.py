@@ -193,6 +193,7 @@ class NuggetAdder(Adder[NuggetRow]):
             if label != FAILED:
                 new = self.votes.select_new([(unit, Vote(field, label, name, kind))], where)
                 self.votes.insert(new)
+                self.votes.count_row()
                 self.counts["unchanged"] += not new
 
     def _keep_run(self, conn: sqlite3.Connection, model: str) -> None:
