@@ -24,6 +24,8 @@ class Entry:
     value: str | None
     tick: int
     undone: bool = False
+    guidelines: str = ""
+    """The guidelines that the screen showed with a label."""
 
 
 @dataclass

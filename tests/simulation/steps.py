@@ -299,7 +299,8 @@ def draw_batch(world: World, rng: Random) -> bool:
     if rng.random() < 0.2:
         words += ["--fresh"]
     words += ["--allow-exposed"]
-    path = world.folder / "prompts" / f"{task}.v1.md"
+    version = rng.randrange(1, len(world.versions[task]) + 1)
+    path = world.path(task, version)
 
     def work() -> Any:
         return world.annotate("batches", "new", name, path, *words, code=(0, 1, 2))
@@ -312,9 +313,137 @@ def draw_batch(world: World, rng: Random) -> bool:
         raise Wrong(f"batch {name} was{'' if there else ' not'} there after the kill: {done.stderr}")
     if done.exit_code and not there:
         return False
-    batch = world.batches[name] = Batch(name, task, reveal)
-    world.oracle.asks[name] = batch.field
+    _add_batch(world, Batch(name, task, reveal, version))
+    return True
+
+
+def _add_batch(world: World, batch: Batch) -> None:
+    batch.guidelines = world.versions[batch.task][batch.version - 1]
+    world.batches[batch.name] = batch
+    world.oracle.asks[batch.name] = batch.field
     _drawn(world, batch, set())
+
+
+@step(6)
+def draw_apart(world: World, rng: Random) -> bool:
+    """Two batches are drawn on two machines, and the studies are merged: units in both are named."""
+    if not units(world) or len(world.batches) >= 8:
+        return False
+    task, copy = rng.choice(list(FIELDS)), world.copy(f"apart{world.number()}.db")
+    made: list[Batch] = []
+    for db in (world.db, copy):
+        version, people = rng.randrange(1, len(world.versions[task]) + 1), rng.sample(PEOPLE, 2)
+        batch = Batch(f"b{world.number()}", task, False, version)
+        words = ["-n", rng.randrange(2, 6), "--seed", rng.randrange(99), "--annotators", ",".join(people)]
+        path = world.path(task, version)
+        done = world.command(
+            "annotate", "batches", "new", batch.name, path, *words, "--allow-exposed", db=db, code=(0, 1, 2)
+        )
+        made += [batch] if done.exit_code == 0 else []
+    into, old = world.folder / f"merged{world.number()}.db", world.db
+    _merge(world, world.db, copy, into)
+    world.db = into
+    for db in (old, copy):
+        for ending in ("", "-wal", "-shm"):
+            db.with_name(db.name + ending).unlink(missing_ok=True)
+    for batch in made:
+        _add_batch(world, batch)
+    if len(made) == 2:
+        _check_shared_units(world, *made)
+    return True
+
+
+def _check_shared_units(world: World, one: Batch, other: Batch) -> None:
+    """Raise Wrong unless the report names how many units are in both batches."""
+    from annotate.report.batches import batch_facts
+    from annotate.store import open_study
+    from judge.document.blocks import Facts
+
+    query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'"
+    drawn = [{unit for (unit,) in world.rows(query, batch.name)} for batch in (one, other)]
+    with open_study(world.db) as store:
+        blocks = batch_facts(store, None, one.field)
+    facts = {block.key: dict(block.rows) for block in blocks if isinstance(block, Facts)}
+    said = facts.get(f"batch_{other.name}", {}).get("units that are also in other batches", "")
+    n = len(drawn[0] & drawn[1])
+    if (f"{n} unit" in said and f" in {one.name} " in said) != bool(n):
+        raise Wrong(f"{n} units are in {one.name} and {other.name}, and the report says: {said!r}")
+    world.counts["(report of shared units)"] += 1
+
+
+@step(5)
+def new_version(world: World, rng: Random) -> bool:
+    """A task gets another version, under which later batches can be drawn."""
+    task = rng.choice(list(FIELDS))
+    if len(world.versions[task]) >= 3:
+        return False
+    world.add_version(task)
+    return True
+
+
+@step(10)
+def clarify_guidelines(world: World, rng: Random) -> bool:
+    """The guidelines of a batch are clarified while people label."""
+    batch = open_batch(world, rng)
+    if batch is None:
+        return False
+    file = world.folder / f"guidelines{world.number()}.md"
+    file.write_text(f"Read {file.stem}.")
+    world.annotate("batches", "guidelines", batch.name, file, "--why", "a question came up")
+    # A later batch of the version begins with the newest text.
+    batch.guidelines = world.versions[batch.task][batch.version - 1] = file.read_text()
+    return True
+
+
+@step(8)
+def agreement_of_a_version(world: World, rng: Random) -> bool:
+    """The labels of one version of a task are counted, and labels without a batch, which have no version."""
+    if not world.batches:
+        return False
+    batch = rng.choice(list(world.batches.values()))
+    version = f"{batch.task}.v{batch.version}"
+    words = (
+        "--field",
+        batch.field,
+        "--task",
+        version,
+        "--measure",
+        "percent",
+        "--interval",
+        "none",
+        "--json",
+    )
+    done = world.annotate("agreement", *words, code=(0, 1, 2))
+    if done.exit_code:
+        return False  # fewer than two annotators have labels
+    meant: dict[str, int] = {}
+    first = {
+        tuple(r)
+        for r in world.rows(
+            "SELECT annotator_id, unit_id FROM labels WHERE field = ? AND layer = 'first' AND repeat = 0",
+            batch.field,
+        )
+    }
+    for (person, name, unit, repeat), sources in world.oracle.counted().items():
+        of_batches = [world.batches[s.partition(":")[2]] for s in sources if s.startswith("batch:")]
+        counts = not of_batches or any((b.task, b.version) == (batch.task, batch.version) for b in of_batches)
+        same = len({value for value, _ in sources.values()}) == 1
+        if (
+            person in PEOPLE
+            and name == batch.field
+            and not repeat
+            and same
+            and counts
+            and (person, unit) in first
+        ):
+            meant[person] = meant.get(person, 0) + 1
+    found = {
+        a["annotator"]: a["n_labels"]
+        for a in json.loads(done.stdout)["fields"][0]["annotators"]
+        if a["kind"] == "human" and a["n_labels"]
+    }
+    if found != meant:
+        raise Wrong(f"labels under {version}: {found}, meant {meant}")
     return True
 
 
@@ -432,10 +561,12 @@ def screen(world: World, rng: Random) -> bool:
                 continue
             entry = _type(world, batch, desk, position, unit, rng)
             if entry is not None:
+                entry.guidelines = batch.guidelines if entry.what == "label" else ""
                 oracle.logs[batch.name, person].append(entry)
                 world.counts[f"({entry.what})"] += 1
                 if entry.what == "label":
                     world.came("screen", person, unit[0])
+    world.check_guidelines(batch, person)
     return True
 
 
@@ -806,6 +937,7 @@ def pack(world: World, rng: Random) -> bool:
     with world.desk(batch.name, person, db=file) as desk:
         for position, unit in rng.sample(queue, min(len(queue), rng.randrange(0, 12))):
             entry = Entry(unit, "label", rng.choice(batch.labels), world.oracle.now())
+            entry.guidelines = batch.guidelines
             desk.load(position)
             desk.label(position, batch.field, entry.value)
             made.entries.append(entry)
@@ -840,6 +972,7 @@ def merge_pack(world: World, rng: Random) -> bool:
             world.came("pack", one.person, entry.unit[0])
     world.counts["(unit of a pack waits)"] += len(waiting)
     world.packs.remove(one)
+    world.check_guidelines(world.batches[one.batch], one.person)
     return True
 
 
@@ -1030,7 +1163,7 @@ def export_elsewhere(world: World, rng: Random) -> bool:
         bare = world.folder / f"bare{number}.jsonl"
         bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
         world.command("judge", "items", "import", "jsonl", bare, "--dataset", "d", db=twin)
-    task = world.folder / "prompts" / f"{batch.task}.v1.md"
+    task = world.path(batch.task, batch.version)
     meant: dict[tuple[Any, ...], str] = {}
     for (name, person), log in world.oracle.logs.items():
         for unit, repeat in dict.fromkeys(e.unit for e in log if name == batch.name):

@@ -31,7 +31,7 @@ questions:
     labels: [{{value: {a}, key: a}}, {{value: {b}, key: b}}, {{value: {c}, key: c}}]
 derive:
   grade: {{from: {field}, level: ordinal, order: ["0", "1"], table: {{{a}: "1", {b}: "0"}}}}
-guidelines: Read.
+guidelines: {guidelines}
 ---
 Judge.
 <!-- unit -->
@@ -57,6 +57,9 @@ class Batch:
     name: str
     task: str
     reveal: bool
+    version: int = 1
+    guidelines: str = ""
+    """The newest text of the batch's guidelines."""
     closed: bool = False
 
     @property
@@ -95,14 +98,40 @@ class World:
         self.items = 0
         self.files: list[tuple[str, list[tuple[str, str, str]], Path, list[str]]] = []
         """Files that were imported without a batch: (field, rows, file, options)."""
+        self.versions: dict[str, list[str]] = {name: [] for name in FIELDS}
+        """The newest guidelines of each version of a task."""
         self.records: dict[int, int] = {}
         """The tick of each record in quarantine."""
         self.serial = 0
         self.log: list[str] = []
         self._reader: tuple[Path, sqlite3.Connection] | None = None
-        for name, (asked, (a, b, c)) in FIELDS.items():
-            (folder / "prompts").mkdir(exist_ok=True)
-            (folder / "prompts" / f"{name}.v1.md").write_text(TASK.format(field=asked, a=a, b=b, c=c))
+        (folder / "prompts").mkdir(exist_ok=True)
+        for name in FIELDS:
+            self.add_version(name)
+
+    def add_version(self, task: str) -> None:
+        """Write the next version of a task, which differs in its guidelines."""
+        asked, (a, b, c) = FIELDS[task]
+        number = len(self.versions[task]) + 1
+        text = TASK.format(field=asked, a=a, b=b, c=c, guidelines=f"Read {number} times.")
+        self.path(task, number).write_text(text)
+        self.versions[task].append(f"Read {number} times.")
+
+    def path(self, task: str, version: int) -> Path:
+        """The file of a version of a task."""
+        return self.folder / "prompts" / f"{task}.v{version}.md"
+
+    def check_guidelines(self, batch: Batch, person: str) -> None:
+        """Raise Wrong unless each label from a screen is stored with the guidelines that the screen showed."""
+        query = (
+            "SELECT p.text, count(*) FROM events AS e JOIN sessions AS s USING (session_id) LEFT JOIN prompts AS p "
+            "ON p.sha256 = s.guidelines WHERE e.batch = ? AND e.annotator_id = ? AND e.kind = 'label' "
+            "AND s.version NOT GLOB '* *' GROUP BY 1"
+        )
+        stored = {str(text).strip(): n for text, n in self.rows(query, batch.name, person)}
+        meant = Counter(e.guidelines for e in self.oracle.logs[batch.name, person] if e.guidelines)
+        if stored != meant:
+            raise Wrong(f"guidelines of the labels of {person} in {batch.name}: {stored}, meant {meant}")
 
     def number(self) -> int:
         """A new number, for names of files, batches and imports."""
