@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from annotate.exchange.proof import Unproven
-from annotate.exchange.responses import Response, stamp
+from annotate.exchange.responses import Response
+from annotate.exchange.values import stamp
 from judge.errors import BadInput, UsageError
 from judge.labels.values import number
 from judge.prompts.inputs import LIST_INPUTS

@@ -3,39 +3,16 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from annotate.exchange.proof import NOTHING_SHOWN, TextOfRecord
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
-from judge.errors import BadInput
 from judge.labels.relation import SOURCES_OF_ANSWERS
 from judge.store import Store
-from judge.types import Json, Where
+from judge.types import Where
 
 NOWHERE = Where("", 0)
-
-
-def stamp(moment: datetime) -> str:
-    """Return a time in the format of the study: in UTC, with milliseconds. A time without a zone is taken as UTC."""
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return zoned.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def number_of(value: Json, name: str) -> float | None:
-    """Return a number from a JSON record, or None if it is missing. Raises BadInput for anything else."""
-    # True is an int in Python.
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
-        raise BadInput("must be a number", field=name)
-    return None if value is None else float(value)
-
-
-def text_of(value: Json, name: str) -> str:
-    """Return a string or number from a record as a string. Raises BadInput for anything else."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise BadInput("must be text", field=name)
-    return str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,17 @@ def _more_votes(world: World, rng: Random, file: Path) -> None:
                     votes.append((who, unit, label))
     again = world.folder / f"items{world.number()}.jsonl"
     again.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    world.judge("items", "import", "jsonl", again, "--dataset", "d")
+    counted = world.oracle.counted()
+    votes = [v for v in votes if not world.oracle.is_rejected((v[0], "depth", v[1], 0), v[2])]
+    refused = any(
+        _shut(world, "depth", who, unit)
+        and label not in {value for value, _ in counted.get((who, "depth", unit, 0), {}).values()}
+        for who, unit, label in votes
+    )
+    world.judge("items", "import", "jsonl", again, "--dataset", "d", code=int(refused))
+    if refused:
+        again.unlink()
+        return
     tick = world.oracle.now()
     for who, unit, label in votes:
         world.oracle.outside[who, "depth", unit, 0][f"items:{again.name}"] = label, tick

@@ -1,6 +1,5 @@
 """Read and write rows of labels in our own format, which is the same in JSON Lines, CSV and Parquet."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -8,7 +7,8 @@ from typing import Any
 
 from annotate.exchange.base import Export, ReadOptions
 from annotate.exchange.proof import SHA_KEY, TextOfRecord, text_sha
-from annotate.exchange.responses import Response, text_of
+from annotate.exchange.responses import Response
+from annotate.exchange.values import read_boolean, read_list, read_number, read_text, read_whole
 from annotate.store import ADJUDICATED
 from judge.errors import BadInput
 from judge.labels.rows import table
@@ -17,8 +17,6 @@ from judge.types import Where
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
 """The columns of an export of labels, including evidence, time and sources."""
-# CSV contains text, but JSON and Parquet contain booleans.
-BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
 def label_rows(export: Export) -> Iterator[dict[str, Any]]:
@@ -77,44 +75,32 @@ def read_table(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _response(row: Mapping[str, Any], where: Where, reading: ReadOptions, fields: list[str]) -> Response:
-    def text(key: str) -> str:
-        value = row.get(key)
-        return "" if value is None else text_of(value, key)
-
-    name = reading.field or text("field")
-    if text("label"):
-        if not name:
-            raise BadInput("the question is missing; set one for all rows with --field", field="field")
-        answers = {name: text("label")}
-    else:
-        answers = {} if name else {f: text(f) for f in fields if text(f)}
-    blind = row.get("blind")
-    if blind not in (None, "") and blind not in BLIND:
-        raise BadInput("must be true or false", field="blind")
-    layer, who = text("layer"), text("annotator")
-    role = "adjudication" if who == ADJUDICATED else text("role") or "sample"
+    name, label = reading.field or read_text(row, "field"), read_text(row, "label")
+    if label and not name:
+        raise BadInput("the question is missing; set one for all rows with --field", field="field")
+    given = {name: label} if name else {f: read_text(row, f) for f in fields}
+    answers = {str(f): value for f, value in given.items() if value}
+    layer, who = read_text(row, "layer"), read_text(row, "annotator") or ""
+    role = "adjudication" if who == ADJUDICATED else read_text(row, "role") or "sample"
     # Whoever is named for all rows did not make the lead's decisions.
     if reading.as_person and role != "adjudication":
         who = reading.as_person
+    blind = read_boolean(row, "blind")
     return Response(
-        unit=text("unit"),
+        unit=read_text(row, "unit") or "",
         annotator=who,
         answers={} if layer == "revised" else answers,
         revised=answers if layer == "revised" else {},
         role=role,
-        spans=None if layer == "revised" else parse_spans(row.get("spans")),
+        spans=None if layer == "revised" else parse_spans(row) or None,
         skipped=layer == "skipped",
-        flag=text("flag") or None,
-        note=text("note") or None,
-        seconds=_number(row.get("seconds"), "seconds"),
-        at=text("at") or None,
+        flag=read_text(row, "flag"),
+        note=read_text(row, "note"),
+        seconds=read_number(row, "seconds"),
+        at=read_text(row, "at"),
         # The lead sees the labels of others, so the column `blind` says nothing about a decision.
-        blind=layer in ("", "first")
-        if role == "adjudication"
-        else None
-        if blind in (None, "")
-        else BLIND[blind],
-        repeat=parse_whole(_number(row.get("repeat"), "repeat"), "repeat"),
+        blind=layer in (None, "first") if role == "adjudication" else blind,
+        repeat=read_whole(row, "repeat"),
         where=where,
         weight=parse_weight(row),
         shown=_shown(row, reading),
@@ -129,15 +115,6 @@ def _shown(row: Mapping[str, Any], reading: ReadOptions) -> TextOfRecord:
     )
 
 
-def _number(value: Any, name: str) -> float | None:
-    if value in (None, ""):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError) as e:
-        raise BadInput("must be a number", field=name) from e
-
-
 def parse_weight(row: Mapping[str, Any]) -> float | None:
     """Return the design weight in a row, or None if the column does not contain a weight."""
     try:
@@ -147,32 +124,15 @@ def parse_weight(row: Mapping[str, Any]) -> float | None:
     return weight if 0 < weight < math.inf else None
 
 
-def parse_whole(value: float | None, name: str) -> int:
-    """Return a number as an integer, or 0 for None. Raises BadInput if the number is not whole."""
-    if value is not None and value != value // 1:
-        raise BadInput("must be a whole number", field=name)
-    return int(value or 0)
+def parse_spans(row: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Return the evidence in a row as [[input, start, end], ...]. In Parquet, each span is an object.
 
-
-def parse_spans(value: Any) -> list[tuple[str, int, int]] | None:
-    """Return the evidence in a row as [[input, start, end], ...], or None if the row has no evidence. Raises
-    BadInput if the evidence is malformed.
-
-    The evidence is JSON text in a delimited table, lists in JSON, and objects in Parquet.
+    Raises BadInput if the evidence is malformed.
     """
-    if isinstance(value, str) and value:
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = [None]
-    if value in (None, "", []):
-        return None
     checked = []
-    for span in value if isinstance(value, list) else [None]:
+    for span in read_list(row, "spans"):
         match list(span.values()) if isinstance(span, dict) else span:
-            case [str(name), int(start), int(end)] if not isinstance(start, bool) and not isinstance(
-                end, bool
-            ):
+            case [str(name), int(start), int(end)] if not {type(start), type(end)} & {bool}:
                 checked.append((name, start, end))
             case _:
                 raise BadInput("must be a list of [input, start, end]", field="spans")

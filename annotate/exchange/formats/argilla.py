@@ -20,8 +20,8 @@ from typing import Any
 from annotate.exchange.base import ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.proof import TextOfRecord
-from annotate.exchange.responses import text_of
-from annotate.exchange.texts import EVIDENCE, find_marked_input, flatten, option_text, title
+from annotate.exchange.texts import EVIDENCE, find_marked_input, flatten, inward, option_text, title
+from annotate.exchange.values import read_spans, text_of
 from annotate.guidelines import markdown
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -184,7 +184,8 @@ def _responses(
         raise BadInput("the record's id is missing; it must be the id of our unit", field="id")
     if reading.task is None:
         raise UsageError("argilla: specify the questions with --batch or --task")
-    main = find_marked_input(reading.inputs(unit) or ())
+    inputs, texts = reading.inputs(unit), _fields_of(row)
+    main = find_marked_input(inputs or ()) or ""
     by_user: dict[str, dict[str, Any]] = {}
     status: dict[str, str] = {}
     for name, value, user, state in _values(row):
@@ -208,14 +209,14 @@ def _responses(
             unit=unit,
             annotator=users.get(user, user) if user else reading.as_person or "",
             answers={} if skipped else answers,
-            spans=None if skipped or SPANS not in values else _spans(values[SPANS], main),
+            spans=None if skipped else inward([*read_spans(values, SPANS)], texts.get(main), inputs) or None,
             skipped=skipped,
             note=text_of(values[NOTE], NOTE) if values.get(NOTE) else None,
             blind=False if _has_suggestion(row) else None,
             where=where,
             # The nested export of SDK 2.8 leaves the status out, so a draft or a discarded response looks submitted.
             doubt=None if status[user] else ("status", NO_STATUS),
-            shown=TextOfRecord(reading.inputs_in(_fields_of(row), unit)),
+            shown=TextOfRecord(reading.inputs_in(texts, unit)),
         )
 
 
@@ -256,19 +257,3 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
         statuses = states or [None] * len(values)
         for value, user, status in zip(values, people, statuses, strict=True):
             yield name, value, str(user or ""), None if status is None else str(status)
-
-
-def _spans(value: Any, main: str | None) -> list[tuple[str, int, int]] | None:
-    if value is None:
-        return None
-    if main is None:
-        raise BadInput(
-            "evidence can be imported only with --batch, and only in a passage or an answer", field=SPANS
-        )
-    checked = []
-    for span in value if isinstance(value, list) else [None]:
-        ends = (span.get("start"), span.get("end")) if isinstance(span, Mapping) else (None, None)
-        if not all(isinstance(n, int) and not isinstance(n, bool) for n in ends):
-            raise BadInput("must be a list of {start, end, label}", field=SPANS)
-        checked.append((main, ends[0], ends[1]))
-    return sorted(checked)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOpti
 from annotate.exchange.files import json_records
 from annotate.exchange.proof import TextOfRecord
 from annotate.exchange.texts import EVIDENCE, compose, inward, outward
+from annotate.exchange.values import read_boolean, read_list, read_spans
 from annotate.guidelines import markdown
 from judge.errors import BadInput
 from judge.prompts.load import Task
@@ -126,24 +127,15 @@ def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOpt
         unit = meta.get(UNIT_KEY)
     if not isinstance(unit, str) or not unit:
         raise BadInput("the unit's id is missing", field=UNIT_KEY)
-    words, spans = [], []
-    for key in LABELS:
-        for value in _list(row, key):
-            if isinstance(value, str):
-                words.append(value)
-            elif isinstance(value, list) and len(value) == 3:
-                spans.append((value[0], value[1]))
-            else:
-                raise BadInput("must be a list of labels, or of [start, end, name]", field=key)
-    for value in _list(row, "entities"):
-        if isinstance(value, Mapping):
-            spans.append((value.get("start_offset"), value.get("end_offset")))
-        elif isinstance(value, list) and len(value) == 3:
-            spans.append((value[0], value[1]))
-        else:
-            raise BadInput("must be a list of entities", field="entities")
+    # A project of sequence labels has spans in place of labels.
+    labels = [value for key in LABELS for value in read_list(row, key)]
+    words = [value for value in labels if isinstance(value, str)]
+    spans = [
+        *read_spans({"label": [value for value in labels if not isinstance(value, str)]}, "label"),
+        *read_spans(row, "entities"),
+    ]
     answers = _answers(words, reading)
-    notes = [str(c) for c in _list(row, "Comments") if str(c).strip()]
+    notes = [str(c) for c in read_list(row, "Comments") if str(c).strip()]
     if not answers and not spans and not notes:
         reading.remarks["units without a label"] += 1
         return
@@ -153,19 +145,10 @@ def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOpt
         answers=answers,
         spans=inward(spans, row.get("text"), reading.inputs(unit)) or None,
         note="\n".join(notes) or None,
-        blind=row["adjudge_blind"] if isinstance(row.get("adjudge_blind"), bool) else None,
+        blind=read_boolean(row, "adjudge_blind"),
         where=where,
         shown=TextOfRecord(text=row.get("text")),
     )
-
-
-def _list(row: Mapping[str, Any], key: str) -> list[Any]:
-    value = row.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise BadInput("must be a list", field=key)
-    return value
 
 
 def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:

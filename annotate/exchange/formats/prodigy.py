@@ -9,16 +9,23 @@ There is one row per unit and question, because a Prodigy task has one set of op
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.formats._own import parse_whole
 from annotate.exchange.proof import TextOfRecord
-from annotate.exchange.responses import number_of, stamp
 from annotate.exchange.texts import EVIDENCE, compose, inward, option_text, outward
+from annotate.exchange.values import (
+    read_boolean,
+    read_number,
+    read_spans,
+    read_text,
+    read_time,
+    read_whole,
+    text_of,
+)
 from judge.errors import BadInput
 from judge.prompts.spec import Question
 from judge.types import Where
@@ -109,7 +116,7 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         answers = {name: _read_accepted(row, name, reading)}
     elif answer == "reject" and _is_binary(row):
         domain = reading.domain(name)
-        rejected = _word(row["label"], "label")
+        rejected = text_of(row["label"], "label")
         # With three labels, rejecting one does not say which of the other two is meant.
         if rejected not in domain or len(domain) != 2:
             reading.remarks["rejected labels that do not imply another label"] += 1
@@ -119,15 +126,17 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         unit=unit,
         annotator=_annotator(row, reading),
         answers=answers,
-        spans=_spans(row, unit, reading) if answer == "accept" else None,
+        spans=inward([*read_spans(row, "spans")], row.get("text"), reading.inputs(unit)) or None
+        if answer == "accept"
+        else None,
         skipped=not answers,
-        flag=_optional(row, "adjudge_flag")
+        flag=read_text(row, "adjudge_flag")
         or ("rejected in Prodigy" if answer == "reject" and not answers else None),
-        note=_optional(row, "adjudge_note"),
-        seconds=number_of(row.get("adjudge_seconds"), "adjudge_seconds"),
-        at=_time(row.get("_timestamp")),
-        blind=_blind(row.get("adjudge_blind")),
-        repeat=parse_whole(number_of(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
+        note=read_text(row, "adjudge_note"),
+        seconds=read_number(row, "adjudge_seconds"),
+        at=read_time(row, "_timestamp"),
+        blind=read_boolean(row, "adjudge_blind"),
+        repeat=read_whole(row, "adjudge_repeat"),
         where=where,
         shown=TextOfRecord(text=row.get("text")),
     )
@@ -147,7 +156,7 @@ def _unit(row: Mapping[str, Any], reading: ReadOptions) -> str:
             unit = unit.get(key) if isinstance(unit, Mapping) else None
     if unit is None:
         raise BadInput("the unit's id is missing; name its key with -O unit=KEY", field=path or UNIT_KEY)
-    return _word(unit, path or UNIT_KEY)
+    return text_of(unit, path or UNIT_KEY)
 
 
 def _field(row: Mapping[str, Any], reading: ReadOptions) -> str:
@@ -155,7 +164,7 @@ def _field(row: Mapping[str, Any], reading: ReadOptions) -> str:
     name = row.get(FIELD_KEY) or reading.field or (fields[0] if len(fields) == 1 else None)
     if name is None:
         raise BadInput("the question is missing; set one for all rows with --field", field=FIELD_KEY)
-    return _word(name, FIELD_KEY)
+    return text_of(name, FIELD_KEY)
 
 
 def _read_accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
@@ -166,7 +175,7 @@ def _read_accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> s
             raise BadInput(
                 f"accepted with {count}, but a question requires exactly one label", field="accept"
             )
-        return _read_option(row.get("options"), _word(chosen[0], "accept"), name, reading)
+        return _read_option(row.get("options"), text_of(chosen[0], "accept"), name, reading)
     if isinstance(row.get("label"), str):
         return str(row["label"])
     key = row.get("field_id") or INPUT
@@ -187,43 +196,8 @@ def _read_option(options: Any, chosen: str, name: str, reading: ReadOptions) -> 
 
 def _annotator(row: Mapping[str, Any], reading: ReadOptions) -> str:
     # Without ?session=NAME in its address, Prodigy makes a session name from the data set and the time.
-    name = _optional(row, "_annotator_id") or _optional(row, "_session_id") or ""
+    name = read_text(row, "_annotator_id") or read_text(row, "_session_id") or ""
     dataset = reading.options.get("dataset")
     if dataset:
         name = name.removeprefix(f"{dataset}-")
     return reading.as_person or "" if _UNNAMED.match(name) else name or reading.as_person or ""
-
-
-def _spans(row: Mapping[str, Any], unit: str, reading: ReadOptions) -> list[tuple[str, int, int]] | None:
-    spans = row.get("spans")
-    if spans is None or spans == []:
-        return None
-    if not isinstance(spans, list) or not all(isinstance(s, Mapping) for s in spans):
-        raise BadInput("must be a list of objects with start and end", field="spans")
-    return inward([(s.get("start"), s.get("end")) for s in spans], row.get("text"), reading.inputs(unit))
-
-
-def _time(value: Any) -> str | None:
-    number = number_of(value, "_timestamp")
-    if number is None:
-        return None
-    try:
-        return stamp(datetime.fromtimestamp(number, UTC))
-    except (OverflowError, ValueError, OSError) as e:
-        raise BadInput("is not a valid time", field="_timestamp") from e
-
-
-def _blind(value: Any) -> bool | None:
-    if value not in (None, True, False):
-        raise BadInput("must be true, false or null", field="adjudge_blind")
-    return None if value is None else bool(value)
-
-
-def _word(value: Any, name: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise BadInput("must be text", field=name)
-    return str(value)
-
-
-def _optional(row: Mapping[str, Any], name: str) -> str | None:
-    return None if row.get(name) in (None, "") else _word(row[name], name)

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from annotate.exchange.base import Inputs
@@ -16,7 +15,8 @@ from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import input_text
 from annotate.exchange.proof import TextOfRecord, Unproven
-from annotate.exchange.responses import Response, number_of, stamp
+from annotate.exchange.responses import Response
+from annotate.exchange.values import read_number, read_time
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import people_of
 from judge.errors import BadInput, UsageError
@@ -219,8 +219,8 @@ class Reader:
             spans=None if skipped else marked.spans,
             skipped=skipped,
             note=marked.note,
-            seconds=number_of(annotation.get("lead_time"), "lead_time"),
-            at=_time(annotation.get("updated_at") or annotation.get("created_at")),
+            seconds=read_number(annotation, "lead_time"),
+            at=read_time(annotation, "updated_at", "created_at"),
             # An annotation that was made from a prediction is not blind, even if the predictions were deleted
             # later.
             blind=False if _from_prediction(annotation) else blind,
@@ -250,13 +250,6 @@ def _from_prediction(annotation: Mapping[str, Any]) -> bool:
     return bool(annotation.get("parent_prediction") or annotation.get("prediction")) or any(
         str(r.get("origin", "")).startswith("prediction") for r in regions
     )
-
-
-def _time(value: Any) -> str | None:
-    try:
-        return None if value is None else stamp(datetime.fromisoformat(value))
-    except (TypeError, ValueError) as e:
-        raise BadInput(f"{value!r} is not a time (ISO 8601)", field="updated_at") from e
 
 
 class Authors:
