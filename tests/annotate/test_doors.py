@@ -264,6 +264,21 @@ def test_an_edit_by_somebody_else_waits_for_a_lead(path: Path, door: Door) -> No
     assert done["rows"]["reasons"] == {"quarantined": {"editor": 1}}
 
 
+def test_two_users_with_one_name_wait_for_a_lead(path: Path) -> None:
+    first, second = read_said(path), read_said(path, 2)
+    file, form = label_studio(path.parent, first)
+    tasks = json.loads(file.read_text())
+    other, _ = label_studio(path.parent, replace(second, person="alice@other.org"))
+    more = json.loads(other.read_text())
+    more[0]["annotations"][0] |= {"completed_by": {"id": 5, "email": "alice@other.org"}, "updated_by": 5}
+    file.write_text(json.dumps(tasks + more))
+    words = ("--batch", "pilot", "--blind", "-d", path, "--json", "--skip-bad")
+    done = json.loads(annotate("import", file, *form, *words).stdout)
+    assert rows_count(done) == {"quarantined": 2} and all_labels(path) == set()
+    named = ("-O", "users=alice@x.org=alice,alice@other.org=bob")
+    assert rows_count(json.loads(annotate("import", file, *form, *words, *named).stdout)) == {"stored": 2}
+
+
 # A pack: a study of one person.
 
 

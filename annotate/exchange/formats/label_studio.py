@@ -14,6 +14,7 @@ from annotate.exchange.label_studio.annotations import Reader, user_id
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.tasks import data_of
+from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.guidelines import markdown
 from judge.errors import BadInput, MissingExtra, UsageError
@@ -32,7 +33,11 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
             "label-studio exports units, not finished labels; for labels, use --to jsonl --labels"
         )
     layout = ConfigLayout(export.task, export.absent)
-    check = _check(layout)
+    # The package is large, and files can be written without it. Without it, only our own checks apply.
+    try:
+        check: Check | None = Check(layout.xml)
+    except MissingExtra:
+        check = None
     with out.open("config.xml") as file:
         file.write(layout.xml)
     with out.open("tasks.json") as file:
@@ -61,12 +66,16 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     users = _users(reading.options.get("users", ""))
 
     def author(value: Any) -> str:
-        return reading.as_person or _author(value, users)
+        who = reading.as_person or _author(value, users)
+        if who in namesakes and not reading.as_person and who not in users.values():
+            reason = f"several users are called {who} ({', '.join(namesakes[who])}): name each with -O users=EMAIL=NAME"
+            raise Unproven("person", reason, field="completed_by", who=who)
+        return who
 
-    reader = Reader(layout, _check(layout), reading.inputs, author, lambda user: _name_user(user, users))
+    reader = Reader(layout, reading.inputs, author, lambda user: _name_user(user, users))
     _refuse_csv(path)
     # This takes a first pass, because a prediction in the last task makes all labels in the file assisted.
-    blind = _blind(path)
+    blind, namesakes = _survey(path)
 
     def read_task(task: Mapping[str, Any], where: Where) -> Iterator[Response]:
         unit, annotations = _parts(task)
@@ -80,14 +89,6 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
         return [reader.response(annotation, unit, blind=blind, where=where, data=data)]
 
     yield from reading.read_each(path, json_records(path, reading.bad), read_task)
-
-
-def _check(layout: ConfigLayout) -> Check | None:
-    # The package is large, and files can be read without it. In that case, only our own checks apply.
-    try:
-        return Check(layout.xml)
-    except MissingExtra:
-        return None
 
 
 def _parts(task: Mapping[str, Any]) -> tuple[str, list[Any]]:
@@ -111,18 +112,28 @@ def _get_time(annotation: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _blind(path: Path) -> bool | None:
-    """Return whether the labels in a file are blind: False if annotators saw predictions, True if the file says
-    that there were none, and None if this is unknown.
+def _survey(path: Path) -> tuple[bool | None, dict[str, list[str]]]:
+    """Return whether the labels in a file are blind, and the e-mails of users that share the part before the @.
+
+    The labels are not blind if annotators saw predictions. They are blind if the file says that there were none.
+    Otherwise, this is None.
     """
-    is_stated = False
+    is_blind: bool | None = None
+    mails: dict[str, set[str]] = {}
     # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
         # An export contains only the ids of predictions, which is enough to see that there were predictions.
         if task.get("predictions") or task.get("total_predictions"):
-            return False
-        is_stated = is_stated or "predictions" in task or "total_predictions" in task
-    return True if is_stated else None
+            is_blind = False
+        elif is_blind is None and ("predictions" in task or "total_predictions" in task):
+            is_blind = True
+        annotations = task.get("annotations")
+        for annotation in annotations if isinstance(annotations, list) else ():
+            user = annotation.get("completed_by") if isinstance(annotation, Mapping) else None
+            mail = user.get("email") if isinstance(user, Mapping) else user
+            if isinstance(mail, str):
+                mails.setdefault(mail.partition("@")[0], set()).add(mail)
+    return is_blind, {name: sorted(each) for name, each in mails.items() if len(each) > 1}
 
 
 def _users(text: str) -> dict[str, str]:

@@ -11,12 +11,11 @@ from typing import Any
 
 from annotate.exchange.base import Inputs
 from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, ConfigLayout
-from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import input_text
 from annotate.exchange.proof import TextOfRecord, Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.values import read_number, read_time
+from annotate.exchange.values import read_number, read_time, text_of
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import people_of
 from judge.errors import BadInput, UsageError
@@ -97,10 +96,7 @@ def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[st
         choices = value.get("choices")
         if not isinstance(choices, list) or len(choices) != 1:
             raise BadInput(f"value.choices is {choices!r}, but must be a list with one label", field=name)
-        answer = choices[0]
-        domain = [label.value for label in question.labels]
-        if answer not in domain:
-            raise BadInput(f"'{answer}' is not a label; the labels are: {', '.join(domain)}", field=name)
+        answer = text_of(choices[0], name)
     if name in out.answers:
         raise BadInput("there are two answers to this question", field=name)
     out.answers[name] = answer
@@ -172,12 +168,9 @@ def user_id(value: Any) -> Any:
 
 @dataclass(slots=True)
 class Reader:
-    """Converts the annotations for one task file to responses. `check` is the vendor's own check, or None
-    without the SDK.
-    """
+    """Converts the annotations for one task file to responses."""
 
     layout: ConfigLayout
-    check: Check | None
     inputs: Inputs
     author: Callable[[Any], str]
     """Return the annotator for a value of `completed_by`. Raises BadInput if the value has no annotator."""
@@ -202,8 +195,6 @@ class Reader:
             raise BadInput(f"unit '{unit}' is not in the batch", field="adjudge_unit_id")
         result = annotation.get("result")
         marked = read_result(self.layout, result, input_text(inputs.get(self.layout.main)))
-        if self.check is not None:
-            self.check.regions(result or [])
         skipped = annotation.get("was_cancelled") or False
         if not isinstance(skipped, bool):
             raise BadInput("must be true or false", field="was_cancelled")

@@ -14,7 +14,6 @@ from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.annotations import Authors, Reader
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link, Survey
-from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.proof import PartOfRecord, Unproven
 from annotate.exchange.responses import Response
@@ -97,9 +96,7 @@ def pull(
                 out.project = link.project
             out.assisted |= link.assisted
             seats = links.seats_of(store, batch, link.person)
-            reader = Reader(
-                layout, Check(layout.xml), inputs, partial(_author, link, authors), authors.name_user
-            )
+            reader = Reader(layout, inputs, partial(_author, link, authors), authors.name_user)
             page = _Page(store, info, link, reader, out, there, seats)
             changed = there.unread
             ids = None if len(changed) > AT_ONCE else sorted(changed)
