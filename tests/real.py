@@ -64,6 +64,12 @@ def _pdflatex() -> Path | None:
     return Path(found) if found else None
 
 
+def _soffice() -> Path | None:
+    """The spreadsheet program (Debian: apt-get install libreoffice-calc)."""
+    found = shutil.which("soffice")
+    return Path(found) if found else None
+
+
 def _bm25s() -> Path | None:
     """The retriever's library, an optional package."""
     found = importlib.util.find_spec("bm25s")
@@ -101,13 +107,14 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "chromium": _chromium,
     "tmux": _tmux,
     "pdflatex": _pdflatex,
+    "soffice": _soffice,
     "label-studio": _label_studio,
     "argilla": _argilla,
 }
 """Name of a part -> how to find it."""
 
 SECOND_JOB = frozenset(
-    {"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "label-studio", "argilla"}
+    {"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "soffice", "label-studio", "argilla"}
 )
 """Programs and models: slow to start, so their tests are marked `real` and are no part of the fast job."""
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from annotate.exchange.base import ReadOptions
-from annotate.exchange.formats._own import COLUMNS, parse_weight, read_table
-from annotate.exchange.proof import SHA_KEY, TextOfRecord
+from annotate.exchange.formats._own import COLUMNS, read_table, responses
+from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
 from judge.labels.columns import NAMES, find_column
 from judge.labels.rows import columns_of, read_rows
 from judge.labels.tables import WEIGHT
 from judge.prompts.inputs import INPUTS, LIST_INPUTS
-from judge.types import Where
 
 NAME = "table"
 HELP = "a table of labels (CSV, TSV, JSON, JSONL, Parquet): one row per unit, question and annotator"
@@ -49,19 +48,11 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     # A table may also have the design weights and the texts of its units.
     others = [n for n in (WEIGHT, SHA_KEY, *TEXTS) if n in present and n not in columns.values()]
     columns |= dict(zip(others, others, strict=True))
-    for line, cells in read_rows(path, list(columns.values())):
-        row = dict(zip(columns, cells, strict=True))
-        who, name = row.get("annotator") or reading.as_person, row.get("field") or reading.field
-        if not row["label"]:
-            reading.remarks["rows without a label"] += 1
-        elif who and name:
-            shown = TextOfRecord(reading.inputs_in(row, row["unit"]), sha=row.get(SHA_KEY))
-            yield Response(
-                row["unit"], who, {name: row["label"]}, where=Where(str(path), line), weight=parse_weight(row),
-                shown=shown,
-            )  # fmt: skip
-        else:
-            reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
+    rows = (
+        (line, dict(zip(columns, cells, strict=True)))
+        for line, cells in read_rows(path, list(columns.values()))
+    )
+    yield from responses(rows, path, reading)
 
 
 def _usual(role: str, present: Sequence[str]) -> str:
