@@ -292,10 +292,10 @@ class JudgeUnits:
         # units, would have a judge at the margin trusted in 8 % of studies.
         costly = sorted(who for who, seen in sequence.stopped.items() if seen >= done[-1])
         # The same holds for somebody who corrects texts and has their units labelled again.
-        what = f"{costly[0]} was stopped" if costly else "a text was corrected"
+        change = f"{costly[0]} was stopped" if costly else "a text was corrected"
         if costly or sequence.corrected >= done[-1]:
             after = f"at {looks.ahead[0]:,} units" if looks.ahead else "on another batch"
-            reason = f"{what} after the look at {done[-1]:,} units, which costs this look: the next verdict is computed {after}"
+            reason = f"{change} after the look at {done[-1]:,} units, which costs this look: the next verdict is computed {after}"
             draw = replace(draw, refused=reason)
         return draw
 

@@ -38,12 +38,12 @@ class ClosedBatches:
     def find(self, person: str, unit: str, field: str) -> ClosedBatch | None:
         """Return a batch that accepts no more labels from this person for a field of a unit, or None."""
         if person not in self._of_person:
-            self._of_person[person] = self._read(person)
+            self._of_person[person] = self._read_closed(person)
         of_person = self._of_person[person]
         return next((b for b in of_person if field in b.fields and unit in b.units), None)
 
-    def _read(self, person: str) -> list[ClosedBatch]:
-        found = []
+    def _read_closed(self, person: str) -> list[ClosedBatch]:
+        closed_batches = []
         query = (
             "SELECT b.batch, t.task, t.template, s.why FROM batches AS b JOIN tasks AS t ON t.task = b.task "
             "LEFT JOIN stopped AS s ON s.batch = b.batch AND s.annotator_id = ?1 WHERE b.closed IS NOT NULL OR s.why IS NOT NULL"
@@ -54,5 +54,5 @@ class ClosedBatches:
         for name, task, template, why in self._conn.execute(query, [person]).fetchall():
             fields = tuple(parse_task(template, f"{task}.md").fields)
             rows = self._conn.execute(assigned if why is None else of_batch, [name, person])
-            found.append(ClosedBatch(name, fields, frozenset(unit for (unit,) in rows), why))
-        return found
+            closed_batches.append(ClosedBatch(name, fields, frozenset(unit for (unit,) in rows), why))
+        return closed_batches
