@@ -560,7 +560,8 @@ class Study:
     ) -> pd.DataFrame:
         """Measure how well annotators agree (`annotate agreement`): one row per measure, with n, coverage, interval and reason.
 
-        Without `field` and `task`, all fields that at least two annotators labelled are used. `.attrs["notes"]` has the notes.
+        Without `field` and `task`, all fields that at least two annotators labelled are used. A task with its version
+        (`stance.v2`) selects the labels that were given under it. `.attrs["notes"]` has the notes.
         """
         from adjudge.frames import measures as as_frame
         from annotate.agreement.one_field import analyse, check_measures, panels_of

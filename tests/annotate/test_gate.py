@@ -3,6 +3,7 @@
 import csv
 import json
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,8 @@ from annotate.exchange.proof import TextOfRecord, find_difference
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.cli import main as judge
+from judge.store.corrections import mark_outdated
+from judge.store.study import get_time
 from tests.annotate.agreement_helpers import annotate, document
 from tests.annotate.exchange_helpers import (
     all_labels,
@@ -465,3 +468,41 @@ def test_every_row_of_a_sheet_is_counted_once(path: Path, tmp_path: Path) -> Non
     copy = empty_copy(study(tmp_path / "t.db", task="stance", judged=False), "copy.db")
     done = json.loads(annotate(*words, "--task", "stance", "-d", copy, "--json", code=1).stdout)
     assert rows_count(done) == {"stored": 2, "already_there": 1, "quarantined": 1, "left_out": 2}
+
+
+def test_answers_of_one_unit_that_were_given_at_different_times_come_back_as_the_same(tmp_path: Path) -> None:
+    path = study(tmp_path / "s.db", judged=False)
+    answer(path, "alice", {1: {"relevance": "relevant", "stance": "support"}})
+    time.sleep(0.002)
+    answer(path, "alice", {1: {"quality": "good"}})
+    for form in ("jsonl", "csv"):
+        export(path, tmp_path / f"out.{form}", form, "--labels")
+        done = document("import", tmp_path / f"out.{form}", "--from", form, "-d", path, "--json")
+        assert rows_count(done) == {"already_there": 3}
+    assert {at for (at,) in rows_of(path, "SELECT count(*) FROM label_sources")} == {3}
+
+
+def test_a_record_from_before_a_correction_cannot_be_accepted_for_the_new_text(
+    path: Path, tmp_path: Path
+) -> None:
+    fill_sheet(path, tmp_path / "x.csv", sort_texts)
+    take_in(path, tmp_path / "x.csv", "csv", "--as", "alice", "--blind", code=1, document=True)
+    record = held(path)[0]
+    with open_study(path) as store, store.transaction() as conn:
+        mark_outdated(conn, [record["unit"]], get_time())
+    told = annotate("quarantine", "accept", record["id"], "--blind", "-d", path, code=1).stderr
+    assert "was corrected" in told and all_labels(path) == set()
+
+
+def test_a_column_with_the_ids_of_passages_is_no_text(path: Path, tmp_path: Path) -> None:
+    units = [u for (u,) in rows_of(path, "SELECT DISTINCT unit_id FROM assignments ORDER BY 1")]
+    for cells in (units, [u.rpartition("/")[2] for u in units], [u.partition(":")[2] for u in units]):
+        file = tmp_path / "x.csv"
+        with file.open("w", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(["unit", "annotator", "field", "label", "passage"])
+            writer.writerows(
+                [u, "alice", "stance", "support", cell] for u, cell in zip(units, cells, strict=True)
+            )
+        done = json.loads(annotate("import", file, "--blind", "-d", path, "--json").stdout)
+        assert "quarantined" not in rows_count(done)

@@ -41,6 +41,21 @@ MUTANTS = {
         "return replace(plan, n=to)",
         "return replace(plan, n=(plan.n or 0) + to)",
     ),
+    "a pack does not know which texts were corrected": (
+        "annotate/packing/pack.py",
+        "            _copy_corrected(store.conn, conn, {unit for _, unit, _, _ in rows})\n",
+        "",
+    ),
+    "agreement of one version counts the labels of all": (
+        "annotate/agreement/one_field.py",
+        "version = None if named_task is None or task == named_task.task_id else named_task.name",
+        "version = None",
+    ),
+    "a row without proof counts for the corrected text": (
+        "annotate/exchange/gate.py",
+        "if difference is None and corrected and response.at is None:",
+        "if False:",
+    ),
     "drawing: what was said before is not adopted": (
         "annotate/drawing/adopt.py",
         "        if not answers:\n            continue\n",
