@@ -23,11 +23,13 @@ def test_import_says_what_is_new(judge: Judge, rows: Path) -> None:
         "answers": 0,
         "labels": 4,
     }
-    assert document["rows"] == [{**counted, "unchanged": 0, "skipped": 0}]
+    votes = {"read": 4, "stored": 4, "already_there": 0, "conflict": 0, "quarantined": 0, "left_out": 0, "reasons": {}}  # fmt: skip
+    assert document["rows"] == [{**counted, "unchanged": 0, "skipped": 0, "votes": votes}]
     again = checked(judge("items", "import", "jsonl", rows, "--json").out, "import")
     assert again["rows"] == [
-        {**counted, "items": 0, "passages": 0, "labels": 0, "unchanged": 2, "skipped": 0}
-    ]
+        {**counted, "items": 0, "passages": 0, "labels": 0, "unchanged": 2, "skipped": 0,
+         "votes": {**votes, "stored": 0, "already_there": 4}}
+    ]  # fmt: skip
     table = judge("items", "import", "jsonl", rows).out
     assert "unchanged" in table.splitlines()[0]
 
