@@ -315,6 +315,7 @@ def _draws(store: Store) -> Iterator[Finding]:
         "SELECT unit_id FROM batch_units WHERE batch = ?1 AND role = 'sample' "
         "INTERSECT SELECT unit_id FROM batch_units WHERE batch = ?2 AND role = 'sample' ORDER BY 1"
     )
+    extended = "SELECT 1 FROM batch_changes WHERE batch = ? AND what = 'extend' AND at > ?"
     for batch in created:
         info = batch_info(store, batch)
         for earlier in info.plan.after or ():
@@ -323,6 +324,9 @@ def _draws(store: Store) -> Iterator[Finding]:
                     "draw", f"batch '{batch}'", "only older batches before it", f"'{earlier}' is newer"
                 )
         for earlier in list_left_out(store, info.task, info.plan, batch) if info.plan.after else ():
+            # An earlier batch that was extended since may have drawn a unit of this batch, which is no fault of this draw.
+            if conn.execute(extended, [earlier, created[batch]]).fetchone():
+                continue
             for (unit,) in conn.execute(query, [batch, earlier]):
                 where = f"batch '{batch}', unit '{unit}'"
                 yield Finding(
