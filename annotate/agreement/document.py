@@ -50,9 +50,7 @@ def as_document(result: Agreement, more: Sequence[Section] = ()) -> Document:
         Section("notes", "Notes", [Notes(notes)] if (notes := list(dict.fromkeys(result.notes))) else []),
     ]
     panel = result.panel
-    return Document(
-        f"{panel.field} ({panel.level})", list(_about(result)), sections=[s for s in sections if s.blocks]
-    )
+    return Document(f"{panel.field} ({panel.level})", list(_about(result)), sections=sections)
 
 
 def _about(result: Agreement) -> Iterator[tuple[str, str]]:
