@@ -14,7 +14,7 @@ from judge.document.blocks import (
     heads,
     level_text,
 )
-from judge.document.cells import interval
+from judge.document.cells import format_count, interval
 from judge.stats.paired import Duel
 from judge.suites.contest import AXES, Contest
 
@@ -173,7 +173,7 @@ def _made(contest: Contest, letters: Sequence[str]) -> list[Block]:
     lines = [
         f"{contest.coefficient}: BCa bootstrap intervals by question ({level_text(contest.contenders[0].kappa.confidence)}). "
         f"Differences: paired t-tests of jackknife pseudo-values, clustered by question, with Holm's correction over all "
-        f"{len(contest.duels)} pairs. A difference is shown if its adjusted p value is at most {contest.level:.4g}.",
+        f"{format_count(len(contest.duels), 'pair')}. A difference is shown if its adjusted p value is at most {contest.level:.4g}.",
         *contest.notes,
         *(f"{letter}: run {c.run_id}" for letter, c in zip(letters, contest.contenders, strict=True)),
     ]
