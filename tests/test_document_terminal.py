@@ -1,7 +1,8 @@
 """Documents on a terminal: dot plots of characters, aligned marks, tables in parts, listings without rows."""
 
-from judge.document.blocks import Document, Section, Table, dot_plot, heads, list_measures, list_rows
+from judge.document.blocks import Document, Section, Table, dot, dot_plot, heads, list_measures, list_rows
 from judge.document.terminal import render
+from judge.notes import Note
 from judge.types import Measure
 
 
@@ -11,7 +12,7 @@ def show(*blocks: object, width: int | None = None) -> list[str]:
 
 def drawn(*rows: tuple[str, Measure | None]) -> list[str]:
     """The lines of the rows of a dot plot, from the first column of the scale on."""
-    _, scale, *lines = show(dot_plot("k", "kappa", rows))
+    _, scale, *lines = show(dot_plot("k", "kappa", "", [dot(name, m) for name, m in rows], is_text=True))
     return [line[scale.index("-0.4") :] for line in lines]
 
 
@@ -64,3 +65,10 @@ def test_a_listing_has_its_columns_even_without_rows_and_numbers_only_if_all_are
     assert (
         shown[2].split("  ")[0] == "1e5" and "1,234" in shown[2] and "True" in shown[2] and "a, b" in shown[2]
     )
+
+
+def test_a_remark_has_its_numbers_where_they_are_the_same_or_the_smallest() -> None:
+    few = [Note("few_units", n=n, least=50) for n in (12, 30)]
+    rows = [Measure("a", 0.5, 12, notes=(few[0],)), Measure("b", 0.5, 30, notes=(few[1],))]
+    assert show(list_measures("t", "", rows[:1]))[-1] == f"[a] {few[0]}"
+    assert show(list_measures("t", "", rows))[-1] == f"[a] {few[0]} (the smallest of 2 such numbers)"

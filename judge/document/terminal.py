@@ -24,9 +24,12 @@ from judge.document.blocks import (
     list_rows,
 )
 from judge.document.cells import UNDEFINED, format_count, grid, number
+from judge.notes import Note, general
 
 GAP = 2
 """The number of spaces between two columns."""
+MOST_NOTES = 3
+"""The maximum number of different notes that one remark lists."""
 LEAST, MOST, WIDTH = -0.4, 1.0, 57
 """The lowest and the highest value of a dot plot, and its width: 40 characters for one unit."""
 
@@ -54,8 +57,22 @@ def render(document: Document, width: int | None = None) -> str:
         if section.absent:
             lines += ["", f"{section.title}: {section.absent}"]
     if remarks:
-        lines += ["", *(f"[{mark}] {text}" for text, mark in remarks.items())]
+        lines += ["", *(f"[{mark}] {_specify(text, document)}" for text, mark in remarks.items())]
     return "\n".join([*lines, *document.reading]).lstrip("\n")
+
+
+def _specify(remark: str, document: Document) -> str:
+    """Return the remark with its numbers and names: those of the note with the smallest number, or those of all notes.
+
+    If there are too many different notes, return the remark as it is.
+    """
+    notes = dict.fromkeys(n for _, m in document.measures() for n in m.notes if general(n) == remark)
+    if len(notes) < 2:
+        return next(iter(notes), remark)
+    counts = {n: n.parameters["n"] for n in notes if isinstance(n, Note) and "n" in n.parameters}
+    if len(counts) < len(notes):
+        return "; ".join(notes) if len(notes) <= MOST_NOTES else remark
+    return f"{min(counts, key=lambda n: counts[n])} (the smallest of {len(counts)} such numbers)"
 
 
 def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
