@@ -72,3 +72,22 @@ def test_a_remark_has_its_numbers_where_they_are_the_same_or_the_smallest() -> N
     rows = [Measure("a", 0.5, 12, notes=(few[0],)), Measure("b", 0.5, 30, notes=(few[1],))]
     assert show(list_measures("t", "", rows[:1]))[-1] == f"[a] {few[0]}"
     assert show(list_measures("t", "", rows))[-1] == f"[a] {few[0]} (the smallest of 2 such numbers)"
+
+
+def test_each_part_repeats_as_many_columns_as_name_the_rows() -> None:
+    columns = heads("text", "stratum", "measure", "remark") + heads(
+        "number", *(f"measure number {n}" for n in range(6))
+    )
+    rows = [
+        [stratum, measure, "same", *[0.5] * 6]
+        for stratum in ("all", "fast")
+        for measure in ("recall", "precision")
+    ]
+    lines = show(Table("t", "", columns, rows), width=80)
+    parts = [line.split()[:3] for line in lines if "measure number" in line]
+    assert len(parts) > 1 and all(part[:2] == ["stratum", "measure"] for part in parts)
+    assert [line.split()[:2] for line in lines if line.startswith("fast")] == [
+        ["fast", "recall"],
+        ["fast", "precision"],
+    ] * len(parts)
+    assert sum("remark" in line for line in lines) == 1

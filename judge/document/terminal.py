@@ -1,6 +1,6 @@
 """The document as text for a terminal, with control characters escaped. Only this module imports tabulate.
 
-Tables that are wider than the terminal are split into parts, and each part repeats the first column. Output that is
+Tables that are wider than the terminal are split into parts, and each part repeats the columns that name the rows. Output that is
 not a terminal is never split, so that scripts see one table.
 """
 
@@ -23,7 +23,7 @@ from judge.document.blocks import (
     Table,
     list_rows,
 )
-from judge.document.cells import UNDEFINED, format_count, grid, number
+from judge.document.cells import UNDEFINED, count_naming, format_count, grid, number
 from judge.notes import Note, general
 
 GAP = 2
@@ -114,7 +114,7 @@ def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator
         marks = [f"[{row[i].marks}]" if row[i].marks else "" for row in rows]
         columns.append([*column, ("", "left", marks)] if any(marks) and not narrow else column)
     yield from ("", f"{block.caption}:") if block.caption else ("",)
-    for number_of_part, part in enumerate(_split(columns, width)):
+    for number_of_part, part in enumerate(_split(columns, count_naming(rows, cells.numbers), width)):
         if number_of_part:
             yield ""
         heads, align, texts = zip(*part, strict=True)
@@ -163,21 +163,22 @@ def _bar(row: Mapping[str, Any]) -> str:
 
 
 def _split(
-    columns: Sequence[list[tuple[str, str, list[str]]]], width: int | None
+    columns: Sequence[list[tuple[str, str, list[str]]]], naming: int, width: int | None
 ) -> list[list[tuple[str, str, list[str]]]]:
     """Return the columns of each part of a table, so that each part is as wide as the terminal at most.
 
-    A column is one or two columns of text, each with its head, its alignment and its cells. Every part begins with the first.
+    A column is one or two columns of text, each with its head, its alignment and its cells. Every part begins with the
+    first `naming` columns, which name the rows.
     """
     wide = [sum(max(map(len, [head, *cells])) + GAP for head, _, cells in column) for column in columns]
-    parts, used = [list(columns[0])], wide[0]
-    for column, needed in zip(columns[1:], wide[1:], strict=True):
-        if width is not None and len(parts[-1]) > len(columns[0]) and used + needed > width + GAP:
-            parts.append(list(columns[0]))
-            used = wide[0]
-        parts[-1] += column
-        used += needed
-    return parts
+    parts: list[list[int]] = [[]]
+    names = list(range(naming))
+    for i in range(naming, len(columns)):
+        used = sum(wide[j] for j in (*names, *parts[-1]))
+        if width is not None and parts[-1] and used + wide[i] > width + GAP:
+            parts.append([])
+        parts[-1].append(i)
+    return [[text for i in (*names, *part) for text in columns[i]] for part in parts]
 
 
 def emit_rows(
