@@ -91,3 +91,11 @@ def test_each_part_repeats_as_many_columns_as_name_the_rows() -> None:
         ["fast", "precision"],
     ] * len(parts)
     assert sum("remark" in line for line in lines) == 1
+
+
+def test_a_dot_plot_fits_a_narrow_terminal() -> None:
+    rows = [dot("a judge with a name of thirty c", Measure("cohen_kappa", 1.0, 20, low=-1.0, high=1.0))]
+    for width in (60, 80, 160):
+        lines = show(dot_plot("k", "kappa", "", rows, is_text=True), width=width)
+        # The name takes 31 columns, the value 9, the gaps 6, and the scale at least 22.
+        assert max(map(len, lines)) == min(max(width, 31 + 9 + 6 + 22), 31 + 9 + 6 + 57)

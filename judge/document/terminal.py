@@ -30,8 +30,10 @@ GAP = 2
 """The number of spaces between two columns."""
 MOST_NOTES = 3
 """The maximum number of different notes that one remark lists."""
-LEAST, MOST, WIDTH = -0.4, 1.0, 57
-"""The lowest and the highest value of a dot plot, and its width: 40 characters for one unit."""
+LEAST, MOST = -0.4, 1.0
+"""The lowest and the highest value of a dot plot."""
+WIDTH, LEAST_WIDTH = 57, 22
+"""The width of a dot plot: 40 characters for one unit, and on a narrow terminal at least 15."""
 
 
 def show(*documents: Document) -> None:
@@ -85,7 +87,7 @@ def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator
     elif isinstance(block, Table):
         yield from _table(block, width, remarks)
     elif isinstance(block, Figure) and block.is_text:
-        yield from ("", f"{block.caption}:", *_dots(block.data["rows"]))
+        yield from ("", f"{block.caption}:", *_dots(block.data["rows"], width))
     elif isinstance(block, Figure):
         # The text says in words what the drawing shows.
         yield from _table(block.table, width, remarks) if block.table else ()
@@ -124,41 +126,42 @@ def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator
     yield from (f"- {text}" for text in block.notes)
 
 
-def _dots(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _dots(rows: Sequence[Mapping[str, Any]], width: int | None) -> Iterator[str]:
     """Yield the lines of a dot plot: the scale, and a row for each value with its interval."""
-    scale = [" "] * WIDTH
-    for place in (-0.4, 0.0, 0.4, 0.8):
-        text = f"{place:g}"
-        scale[_place(place) : _place(place) + len(text)] = text
     wide = max(len(row["label"]) for row in rows)
+    room = WIDTH if width is None else min(WIDTH, max(LEAST_WIDTH, width - wide - len(UNDEFINED) - 6))
+    scale = [" "] * room
+    for value in (-0.4, 0.0, 0.4, 0.8):
+        text, place = f"{value:g}", _place(value, room)
+        scale[place : place + len(text)] = text
     yield f"  {'':{wide}}  {'':{len(UNDEFINED)}}  {''.join(scale).rstrip()}"
     for row in rows:
-        value = UNDEFINED if row["value"] is None else number(row["value"])
-        yield f"  {row['label']:{wide}}  {value:{len(UNDEFINED)}}  {_bar(row)}".rstrip()
+        value_text = UNDEFINED if row["value"] is None else number(row["value"])
+        yield f"  {row['label']:{wide}}  {value_text:{len(UNDEFINED)}}  {_bar(row, room)}".rstrip()
 
 
-def _place(value: float) -> int:
+def _place(value: float, room: int) -> int:
     # A coefficient can be as low as -1, but so rarely that the scale ends at -0.4.
-    return round((min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST) * (WIDTH - 1))
+    return round((min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST) * (room - 1))
 
 
-def _bar(row: Mapping[str, Any]) -> str:
-    """Draw an interval on the scale as `├───●───┤`.
+def _bar(row: Mapping[str, Any], room: int) -> str:
+    """Draw an interval on a scale of `room` characters as `├───●───┤`.
 
     Zero is marked by `┊`, or by `┼` if the interval crosses it.
     """
-    cells = [" "] * WIDTH
-    zero = _place(0.0)
+    cells = [" "] * room
+    zero = _place(0.0, room)
     cells[zero] = "┊"
     if row["low"] is not None and row["high"] is not None:
-        low, high = _place(row["low"]), _place(row["high"])
+        low, high = _place(row["low"], room), _place(row["high"], room)
         cells[low : high + 1] = ["─"] * (high + 1 - low)
         # An interval that crosses the mark cannot exclude agreement by chance.
         if low < zero < high:
             cells[zero] = "┼"
         cells[low], cells[high] = "├", "┤"
     if row["value"] is not None:
-        cells[_place(row["value"])] = "●"
+        cells[_place(row["value"], room)] = "●"
     return "".join(cells).rstrip()
 
 
