@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 
 def as_html(view: View) -> str:
     """Return the view as an HTML page."""
-    style, script, rest = read_style(FOLDER / "page.css"), _read("page.js"), _read("page.html")
+    style, script, rest = read_style(FOLDER / "page.css"), _read_file("page.js"), _read_file("page.html")
     values = {"POLICY": security_policy(style, script), "STYLE": style, "DATA": _data(view), "SCRIPT": script}
     # Parts are inserted once, from left to right, so that data that looks like a placeholder is not replaced.
     page = ""
@@ -30,7 +30,7 @@ def as_html(view: View) -> str:
     return page + rest
 
 
-def _read(name: str) -> str:
+def _read_file(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 

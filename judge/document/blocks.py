@@ -286,10 +286,10 @@ class Section:
         yield from _list_tables(self.blocks)
 
 
-def dot(label: str, measure: Measure | None, own: float | None = None, mark: Mark = "") -> dict[str, Json]:
-    """Return a row of a dot plot. `own` is a second value, and `mark` compares the value with the other rows."""
+def dot(label: str, measure: Measure | None, second: float | None = None, mark: Mark = "") -> dict[str, Json]:
+    """Return a row of a dot plot. `second` is another value, and `mark` compares the value with the other rows."""
     interval = {name: getattr(measure, name, None) for name in ("value", "low", "high")}
-    return {"label": label, **interval, "own": own, "mark": mark}
+    return {"label": label, **interval, "own": second, "mark": mark}
 
 
 def dot_plot(key: str, caption: str, text: str, rows: Sequence[Json], is_text: bool = False) -> Figure:
