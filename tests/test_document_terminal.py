@@ -99,3 +99,18 @@ def test_a_dot_plot_fits_a_narrow_terminal() -> None:
         lines = show(dot_plot("k", "kappa", "", rows, is_text=True), width=width)
         # The name takes 31 columns, the value 9, the gaps 6, and the scale at least 22.
         assert max(map(len, lines)) == min(max(width, 31 + 9 + 6 + 22), 31 + 9 + 6 + 57)
+
+
+def test_names_from_files_cannot_add_lines_or_move_the_terminal() -> None:
+    measure = Measure("cohen_kappa", 0.5, 20, low=0.4, high=0.6)
+    picture = dot_plot("k", "kappa", "", [dot("a\n\x1b[31mb", measure), dot("c", measure)], is_text=True)
+    lines = show(picture, Table("t", "", heads("text", "x\ny", "z"), [["a\nb", "\x1b]0;c"]]))
+    assert (
+        len([line for line in lines if "●" in line]) == 2
+        and len({line.index("●") for line in lines if "●" in line}) == 1
+    )
+    assert (
+        "\x1b" not in "".join(lines)
+        and any("a b" in line for line in lines)
+        and any("x y" in line for line in lines)
+    )

@@ -128,16 +128,18 @@ def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator
 
 def _dots(rows: Sequence[Mapping[str, Any]], width: int | None) -> Iterator[str]:
     """Yield the lines of a dot plot: the scale, and a row for each value with its interval."""
-    wide = max(len(row["label"]) for row in rows)
+    # Names come from files. They are escaped before their width is measured.
+    labels = [visible(row["label"]).replace("\n", " ") for row in rows]
+    wide = max(map(len, labels))
     room = WIDTH if width is None else min(WIDTH, max(LEAST_WIDTH, width - wide - len(UNDEFINED) - 6))
     scale = [" "] * room
     for value in (-0.4, 0.0, 0.4, 0.8):
         text, place = f"{value:g}", _place(value, room)
         scale[place : place + len(text)] = text
     yield f"  {'':{wide}}  {'':{len(UNDEFINED)}}  {''.join(scale).rstrip()}"
-    for row in rows:
+    for label, row in zip(labels, rows, strict=True):
         value_text = UNDEFINED if row["value"] is None else number(row["value"])
-        yield f"  {row['label']:{wide}}  {value_text:{len(UNDEFINED)}}  {_bar(row, room)}".rstrip()
+        yield f"  {label:{wide}}  {value_text:{len(UNDEFINED)}}  {_bar(row, room)}".rstrip()
 
 
 def _place(value: float, room: int) -> int:
