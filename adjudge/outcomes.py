@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from judge.asking.judges import CalibrationOutcome
     from judge.asking.panel import PanelOutcome
     from judge.asking.run import Ran
+    from judge.document.blocks import Document
     from judge.improve.outcome import Improved
     from judge.runner.plan import RunReport
     from judge.suites.contest import Contest
@@ -105,13 +106,21 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
     return Outcome(title, done.as_json(), rows, notes, run_id=done.run_id)
 
 
+def html_page(document: Document) -> str:
+    """Return the document as an HTML page."""
+    # The templates take long to import, and most calls need no page.
+    from judge.document import html
+
+    return html.render(document)
+
+
 def routed(routing: Route, kept: str | None) -> Outcome:
     """Return the outcome of `judge route`, with one row per tested combination of thresholds.
 
     `kept` is the id of the run with the accepted units, or None if no run was stored.
     """
     from judge.suites.route import as_json
-    from judge.suites.route_document import as_html
+    from judge.suites.route_document import as_document
 
     document = as_json(routing, kept)
     result = "no threshold passes"
@@ -122,7 +131,9 @@ def routed(routing: Route, kept: str | None) -> Outcome:
     title = (
         f"{routing.field} against {routing.truth.word}: agreement of at least {routing.agree:.0%}: {result}"
     )
-    return Outcome(title, document, document["steps"], routing.notes, run_id=kept, page=as_html(routing))
+    return Outcome(
+        title, document, document["steps"], routing.notes, run_id=kept, page=html_page(as_document(routing))
+    )
 
 
 def compared(contest: Contest) -> Outcome:
@@ -131,21 +142,23 @@ def compared(contest: Contest) -> Outcome:
     The document and the page also compare each pair of runs.
     """
     from judge.suites.contest import as_json
-    from judge.suites.contest_document import as_html
+    from judge.suites.contest_document import as_document
 
     document = as_json(contest)
     title = (
         f"{document['field']} against {document['reference']}: {document['measure']} on {document['units']:,} units, "
         f"{document['questions']:,} questions"
     )
-    return Outcome(title, document, document["runs"], contest.notes, page=as_html(contest))
+    return Outcome(title, document, document["runs"], contest.notes, page=html_page(as_document(contest)))
 
 
 def improved(improvement: Improved, recipe: Path | None) -> Outcome:
     """Return the candidates that were tried, and the test of the chosen candidate."""
-    from judge.improve.page import as_html, as_json, sentences
+    from judge.improve.page import as_document, as_json, sentences
 
     document = as_json(improvement, recipe)
     title = f"{improvement.task.name} with {improvement.model}, field {improvement.field}, against {improvement.reference}"
     notes = [*sentences(improvement, recipe), *improvement.notes]
-    return Outcome(title, document, document["tried"], notes, page=as_html(improvement))
+    return Outcome(
+        title, document, document["tried"], notes, page=html_page(as_document(improvement, recipe))
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjudge.options import SuiteArguments, check_arguments, run_options
 from adjudge.outcome import Outcome
-from adjudge.outcomes import raise_ending
+from adjudge.outcomes import html_page, raise_ending
 from adjudge.terms import call_of
 from judge.asking.scores import ScoreArguments, prepare
 from judge.errors import BadInput, LimitReached, UsageError
@@ -127,7 +127,7 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
     If judges="each", the leaderboard compares judges instead of systems.
     """
     from judge.suites import board as boards
-    from judge.suites.board_document import COLUMNS, as_html, cells_of
+    from judge.suites.board_document import COLUMNS, as_document, cells_of
 
     check_arguments(given, ScoreArguments.__annotations__, "board")
     each = given.get("judges") == "each"
@@ -143,7 +143,7 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
     # The rows have the columns of the leaderboard's CSV file.
     rows = [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(table)]
     notes = [*table.notes, *_lacking(table.lacking)]
-    return Outcome(title, table.as_json(), rows, notes, page=as_html(table))
+    return Outcome(title, table.as_json(), rows, notes, page=html_page(as_document(table)))
 
 
 def suite(

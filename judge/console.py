@@ -300,13 +300,6 @@ def emit_json(schema: str, content: Mapping[str, Any]) -> None:
     print(document(schema, content), end="")
 
 
-def write_page(path: Path | None, html: Callable[[], str]) -> None:
-    """Write the page to the path given with -o. Do nothing if -o was not given."""
-    if path is not None:
-        path.write_text(html(), encoding="utf-8")
-        note(f"wrote {path}")
-
-
 def unit_link(page: str, unit_id: str) -> str:
     """Return the link to a unit on a page of `annotate view`, with the unit's id as the fragment."""
     return f"{quote(page, safe='/:')}#{quote(visible(unit_id), safe='')}"

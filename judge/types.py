@@ -376,21 +376,6 @@ class Measure:
         """The name of the measure with its weights, as shown in tables."""
         return self.measure + (f" ({self.weights})" if self.weights else "")
 
-    @property
-    def shown(self) -> str:
-        """The value as shown in tables."""
-        return "undefined" if self.value is None else f"{self.value:.3f}"
-
-    @property
-    def interval(self) -> str:
-        """The interval as shown in tables, or an empty string if there is none."""
-        return "" if self.low is None or self.high is None else f"{self.low:.3f} … {self.high:.3f}"
-
-    @property
-    def with_interval(self) -> str:
-        """The value with its interval: `0.812 (0.790 … 0.833)`."""
-        return self.shown + (f" ({self.interval})" if self.interval and self.value is not None else "")
-
     def as_json(self) -> dict[str, Json]:
         """Return the documented JSON form: every key is present, with None if it does not apply."""
         return {

@@ -86,3 +86,10 @@ def test_no_other_module_pads_columns() -> None:
         if name not in HELP and (places := _find_padding(path.read_text("utf-8")))
     }
     assert padded == {}
+
+
+def test_the_example_for_contributors_is_in_the_code() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert examples and all(x in (ROOT / "annotate/report/rulings.py").read_text("utf-8") for x in examples)
+    assert all(len(x.splitlines()) <= 25 for x in examples)

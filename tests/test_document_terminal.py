@@ -1,7 +1,8 @@
 """Documents on a terminal: dot plots of characters, aligned marks, tables in parts, listings without rows."""
 
-from judge.document.blocks import Document, Section, Table, dot_plot, heads, list_measures, list_rows
+from judge.document.blocks import Document, Section, Table, dot, dot_plot, heads, list_measures, list_rows
 from judge.document.terminal import render
+from judge.notes import Note
 from judge.types import Measure
 
 
@@ -11,7 +12,7 @@ def show(*blocks: object, width: int | None = None) -> list[str]:
 
 def drawn(*rows: tuple[str, Measure | None]) -> list[str]:
     """The lines of the rows of a dot plot, from the first column of the scale on."""
-    _, scale, *lines = show(dot_plot("k", "kappa", rows))
+    _, scale, *lines = show(dot_plot("k", "kappa", "", [dot(name, m) for name, m in rows], is_text=True))
     return [line[scale.index("-0.4") :] for line in lines]
 
 
@@ -63,4 +64,53 @@ def test_a_listing_has_its_columns_even_without_rows_and_numbers_only_if_all_are
     shown = show(list_rows(rows, ["run", "units", "ok", "names", "n"]))
     assert (
         shown[2].split("  ")[0] == "1e5" and "1,234" in shown[2] and "True" in shown[2] and "a, b" in shown[2]
+    )
+
+
+def test_a_remark_has_its_numbers_where_they_are_the_same_or_the_smallest() -> None:
+    few = [Note("few_units", n=n, least=50) for n in (12, 30)]
+    rows = [Measure("a", 0.5, 12, notes=(few[0],)), Measure("b", 0.5, 30, notes=(few[1],))]
+    assert show(list_measures("t", "", rows[:1]))[-1] == f"[a] {few[0]}"
+    assert show(list_measures("t", "", rows))[-1] == f"[a] {few[0]} (the smallest of 2 such numbers)"
+
+
+def test_each_part_repeats_as_many_columns_as_name_the_rows() -> None:
+    columns = heads("text", "stratum", "measure", "remark") + heads(
+        "number", *(f"measure number {n}" for n in range(6))
+    )
+    rows = [
+        [stratum, measure, "same", *[0.5] * 6]
+        for stratum in ("all", "fast")
+        for measure in ("recall", "precision")
+    ]
+    lines = show(Table("t", "", columns, rows), width=80)
+    parts = [line.split()[:3] for line in lines if "measure number" in line]
+    assert len(parts) > 1 and all(part[:2] == ["stratum", "measure"] for part in parts)
+    assert [line.split()[:2] for line in lines if line.startswith("fast")] == [
+        ["fast", "recall"],
+        ["fast", "precision"],
+    ] * len(parts)
+    assert sum("remark" in line for line in lines) == 1
+
+
+def test_a_dot_plot_fits_a_narrow_terminal() -> None:
+    rows = [dot("a judge with a name of thirty c", Measure("cohen_kappa", 1.0, 20, low=-1.0, high=1.0))]
+    for width in (60, 80, 160):
+        lines = show(dot_plot("k", "kappa", "", rows, is_text=True), width=width)
+        # The name takes 31 columns, the value 9, the gaps 6, and the scale at least 22.
+        assert max(map(len, lines)) == min(max(width, 31 + 9 + 6 + 22), 31 + 9 + 6 + 57)
+
+
+def test_names_from_files_cannot_add_lines_or_move_the_terminal() -> None:
+    measure = Measure("cohen_kappa", 0.5, 20, low=0.4, high=0.6)
+    picture = dot_plot("k", "kappa", "", [dot("a\n\x1b[31mb", measure), dot("c", measure)], is_text=True)
+    lines = show(picture, Table("t", "", heads("text", "x\ny", "z"), [["a\nb", "\x1b]0;c"]]))
+    assert (
+        len([line for line in lines if "●" in line]) == 2
+        and len({line.index("●") for line in lines if "●" in line}) == 1
+    )
+    assert (
+        "\x1b" not in "".join(lines)
+        and any("a b" in line for line in lines)
+        and any("x y" in line for line in lines)
     )

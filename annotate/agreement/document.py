@@ -17,6 +17,8 @@ from judge.document.blocks import (
     Notes,
     Section,
     Table,
+    dot,
+    dot_plot,
     heads,
     level_text,
     list_measures,
@@ -26,10 +28,12 @@ from judge.document.blocks import (
 )
 from judge.document.cells import format_count
 from judge.stats import Confusion
-from judge.types import AnnotatorKind, Json
+from judge.types import AnnotatorKind, Json, Measure
 
 MOST_SHOWN = 12
 """The maximum number of annotators that are named in one line or listed in one table."""
+BEYOND_CHANCE = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1", "gwet_ac2", "pabak")
+"""The measures of agreement beyond chance, of which a drawing shows one for each pair."""
 SUMMARY = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
 
 
@@ -38,6 +42,7 @@ def as_document(result: Agreement, more: Sequence[Section] = ()) -> Document:
     sections = [
         Section("groups", "Groups", [_group(i, block) for i, block in enumerate(result.groups, 1)]),
         Section("pairs", "Pairs", [_pairs_or_spread(i, block) for i, block in enumerate(result.pairs, 1)]),
+        Section("picture", "Agreement beyond chance", _picture(result)),
         Section("compared", "Judges compared", _compare(result)),
         Section("classes", "Label by label", [_class(i, block) for i, block in enumerate(result.classes, 1)]),
         Section("shares", "Shares of the labels", _shares(result)),
@@ -50,9 +55,7 @@ def as_document(result: Agreement, more: Sequence[Section] = ()) -> Document:
         Section("notes", "Notes", [Notes(notes)] if (notes := list(dict.fromkeys(result.notes))) else []),
     ]
     panel = result.panel
-    return Document(
-        f"{panel.field} ({panel.level})", list(_about(result)), sections=[s for s in sections if s.blocks]
-    )
+    return Document(f"{panel.field} ({panel.level})", list(_about(result)), sections=sections)
 
 
 def _about(result: Agreement) -> Iterator[tuple[str, str]]:
@@ -73,6 +76,19 @@ def _about(result: Agreement) -> Iterator[tuple[str, str]]:
 
 def _group(number: int, block: Block) -> Table:
     return list_measures(f"group_{number}", f"{block.title} ({len(block.annotators)})", block.measures)
+
+
+def _picture(result: Agreement) -> list[Figure]:
+    """Return one drawing of the first chance-corrected measure of each pair, if there are several pairs to compare."""
+    pairs: dict[tuple[str, ...], Measure] = {}
+    for m in (m for block in result.pairs if isinstance(block, Block) for m in block.measures):
+        if m.measure in BEYOND_CHANCE and m.annotators:
+            pairs.setdefault(tuple(m.annotators), m)
+    if not 1 < len(pairs) <= MOST_SHOWN:
+        return []
+    rows = [dot(" and ".join(names), m) for names, m in pairs.items()]
+    caption = f"{next(iter(pairs.values())).title} of each pair (0 is chance, 1 is perfect)"
+    return [dot_plot("picture", caption, "A dot is the value with its interval.", rows, is_text=True)]
 
 
 def _pairs_or_spread(number: int, block: Block | Many) -> Table:

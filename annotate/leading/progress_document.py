@@ -85,7 +85,9 @@ def _for_the_lead(batch: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"\nfor the lead: {', '.join(parts)}; to decide them: {decide}")
     for flag in batch["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
-        yield Paragraph(f"flag by {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
+        text = f"flag by {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}"
+        # A note with several lines could look like other output.
+        yield Paragraph(" ".join(text.split()))
 
 
 def _agreement(batch: Mapping[str, Any]) -> Iterator[Block]:

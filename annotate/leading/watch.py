@@ -12,7 +12,7 @@ from annotate.leading.progress_document import format_part
 from judge.commands import command
 from judge.console import shorten
 from judge.document.blocks import Cell, Notes, Section, Table, heads
-from judge.document.cells import draw_share, format_duration
+from judge.document.cells import draw_share, format_duration, interval, number
 from judge.store import Store
 
 URGENT = "urgent"
@@ -55,78 +55,75 @@ def sections(document: dict[str, Any], at: datetime) -> list[Section]:
 
     `at` is the current time. The sections contain the texts of flags, which are untrusted input.
     """
-    people = document["annotators"]
-    progress: list[list[Cell]] = []
-    checks: list[list[Cell]] = []
-    for p in people:
-        left, ago, name = _hours(p), _ago(p, at), shorten(p["annotator"], NAME)
-        progress.append(
+    flags = [
+        f"{f['annotator']}, {f['unit']}: {f['flag']}" + (f" ({f['note']})" if f["note"] else "")
+        for f in document["flags"][::-1]
+    ]
+    urgent, checks = list(_urgent(document)), _checks(document)
+    shown = [
+        Section(URGENT, "To look at", [Notes(urgent)] if urgent else []),
+        Section("progress", "Progress", [_progress(document, at)]),
+        Section("checks", "Checks (correct or consistent answers)", [checks] if checks else []),
+        Section(
+            "agreement", "Agreement so far (blind labels)", [Notes(list(_agreement(document["measures"])))]
+        ),
+        Section("deviations", DEVIATIONS, [_deviations(document)] if document["deviations"] else []),
+        # A note with several lines could look like other entries.
+        Section(
+            "flags",
+            f"Flags ({len(flags):,})",
+            [Notes([" ".join(flag.split()) for flag in flags] or ["none"])],
+        ),
+    ]
+    return [section for section in shown if section.blocks]
+
+
+def _progress(document: dict[str, Any], at: datetime) -> Table:
+    rows: list[list[Cell]] = []
+    for p in document["annotators"]:
+        left, ago = _hours(p), _ago(p, at)
+        rows.append(
             [
-                *(name, draw_share(p["done"], p["units"]), f"{p['done']:,}/{p['units']:,}"),
+                *(
+                    shorten(p["annotator"], NAME),
+                    draw_share(p["done"], p["units"]),
+                    f"{p['done']:,}/{p['units']:,}",
+                ),
                 "" if p["units_per_hour"] is None else f"{p['units_per_hour']:,.0f}",
                 "" if left is None else format_duration(left * 3600),
                 "never" if ago is None else f"{format_duration(ago)} ago",
                 *(p["skipped"] or None, p["flagged"] or None),
             ]
         )
-        checks.append(
-            [
-                *(name, format_part(p, "training_right", "training_answered")),
-                format_part(p, "attention_right", "attention_answered"),
-                *(format_part(p, "repeats_same", "repeats_answered"), format_part(p, "fast", "timed")),
-            ]
-        )
     columns = heads("text", "", "") + heads("number", "done", "per hour", "left", "last", "skip", "flag")
-    flags = [
-        # A note with several lines could look like other entries.
-        " ".join(
-            f"{f['annotator']}, {f['unit']}: {f['flag']}{f' ({note})' if (note := f['note']) else ''}".split()
-        )
-        for f in document["flags"][::-1]
+    return Table("progress", "", columns, rows)
+
+
+def _checks(document: dict[str, Any]) -> Table | None:
+    """Return the results of the checks, or None if nobody has answered one."""
+    rows: list[list[Cell]] = [
+        [
+            *(shorten(p["annotator"], NAME), format_part(p, "training_right", "training_answered")),
+            format_part(p, "attention_right", "attention_answered"),
+            *(format_part(p, "repeats_same", "repeats_answered"), format_part(p, "fast", "timed")),
+        ]
+        for p in document["annotators"]
     ]
-    deviations = [
+    columns = heads("text", "") + heads("number", "training", "attention", "repeats", "too fast")
+    return Table("checks", "", columns, rows) if any(any(row[1:]) for row in rows) else None
+
+
+def _deviations(document: dict[str, Any]) -> Table:
+    rows: list[list[Cell]] = [
         [
             *(shorten(d["person"], NAME), d["field"], d["n_units"]),
-            *(
-                ""
-                if d["value"] is None or d["low"] is None
-                else f"{d['value']:.2f} ({d['low']:.2f} to {d['high']:.2f})",
-            ),
-            *(
-                "" if d["commonest"] is None else f"{d['commonest']:.0%}",
-                "" if d["others"] is None else f"{d['others']:.0%}",
-            ),
+            "" if d["low"] is None else f"{number(d['value'])} ({interval(d['low'], d['high'])})",
+            *(d["commonest"], d["others"]),
         ]
         for d in document["deviations"]
     ]
-    urgent, checked = list(_urgent(document)), any(any(row[1:]) for row in checks)
-    check_columns = heads("text", "") + heads("number", "training", "attention", "repeats", "too fast")
-    agreement = list(_agreement(document["measures"]))
-    deviation_columns = heads("text", "", "field") + heads(
-        "number", "units", "difference", "own share", "others' share"
-    )
-    return [
-        *([Section(URGENT, "To look at", [Notes(urgent)])] if urgent else []),
-        Section("progress", "Progress", [Table("progress", "", columns, progress)]),
-        *(
-            [
-                Section(
-                    "checks",
-                    "Checks (correct or consistent answers)",
-                    [Table("checks", "", check_columns, checks)],
-                )
-            ]
-            if checked
-            else []
-        ),
-        Section("agreement", "Agreement so far (blind labels)", [Notes(agreement)]),
-        *(
-            [Section("deviations", DEVIATIONS, [Table("deviations", "", deviation_columns, deviations)])]
-            if deviations
-            else []
-        ),
-        Section("flags", f"Flags ({len(flags):,})", [Notes(flags or ["none"])]),
-    ]
+    columns = heads("text", "", "field") + heads("number", "units", "difference")
+    return Table("deviations", "", columns + heads("share", "own share", "others' share"), rows)
 
 
 def _urgent(document: dict[str, Any]) -> Iterator[str]:

@@ -5,8 +5,6 @@ All texts are stored as JSON. The script puts them on the page as text nodes, so
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from annotate.view.units import Segment, ShownLabel, ShownUnit, View
 from judge.console import visible
+from judge.document.html import read_style, security_policy
 from judge.types import Json
 
 FOLDER = Path(__file__).parent
@@ -21,26 +20,18 @@ FOLDER = Path(__file__).parent
 
 def as_html(view: View) -> str:
     """Return the view as an HTML page."""
-    style, script = (_part(name) for name in ("page.css", "page.js"))
-    policy = f"default-src 'none'; style-src {_get_allowed(style)}; script-src {_get_allowed(script)}; base-uri 'none'; form-action 'none'"
-    values = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": _data(view)}
+    style, script, rest = read_style(FOLDER / "page.css"), _read_file("page.js"), _read_file("page.html")
+    values = {"POLICY": security_policy(style, script), "STYLE": style, "DATA": _data(view), "SCRIPT": script}
     # Parts are inserted once, from left to right, so that data that looks like a placeholder is not replaced.
     page = ""
-    rest = _part("page.html")
-    for name in ("POLICY", "STYLE", "DATA", "SCRIPT"):
+    for name, value in values.items():
         before, rest = rest.split(f"[[{name}]]", 1)
-        page += before + values[name]
+        page += before + value
     return page + rest
 
 
-def _part(name: str) -> str:
+def _read_file(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
-
-
-def _get_allowed(text: str) -> str:
-    # The policy allows hashes only, so that a script or style in a text would not run even if it became markup.
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
 
 
 def _data(view: View) -> str:

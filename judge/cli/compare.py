@@ -63,9 +63,10 @@ def compare(task_name: str, **options: Any) -> None:
     If the task is split (judge split), the questions in the sealed test are left out. To use them, add --part
     test. Each use of the sealed test is logged, and the k-th use is tested at the level .05 / 2^k.
     """
-    from judge.document.terminal import show
+    from judge.document.formats import write_pages
+    from judge.document.terminal import print_result
     from judge.suites import contest
-    from judge.suites.contest_document import as_document, as_html
+    from judge.suites.contest_document import as_document
 
     # Checked first, because the comparison may use up a look at the sealed test.
     check_files(options["output"], options["units"])
@@ -79,13 +80,11 @@ def compare(task_name: str, **options: Any) -> None:
             field=options["field"],
             reference=options["reference"],
         )
-    console.write_page(options["output"], lambda: as_html(comparison))
+    page = as_document(comparison)
+    write_pages([options["output"]] if options["output"] else [], page)
     if options["units"] is not None:
         _write_units(options["units"], comparison)
-    if options["as_json"]:
-        console.emit_json("compare", contest.as_json(comparison))
-    else:
-        show(as_document(comparison))
+    print_result("compare", contest.as_json(comparison), page, options["as_json"])
 
 
 def _write_units(path: Path, contest: Contest) -> None:

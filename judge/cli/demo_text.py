@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from judge.asking.judges import list_comparisons
 from judge.commands import command
 from judge.console import visible
-from judge.document.blocks import Document, Figure, Notes, Paragraph, Section, dot_plot
+from judge.document.blocks import Document, Figure, Notes, Paragraph, Section, dot, dot_plot
 from judge.document.cells import brief, interval, share
-from judge.types import Measure
 
 if TYPE_CHECKING:
     from judge.demo import Beside, TaskResult
@@ -68,14 +67,14 @@ def _compare(beside: Beside) -> Iterator[str]:
 
 def drawing(results: list[TaskResult], beside: Beside | None) -> Figure:
     """Return a drawing of each judge's agreement with people (Cohen's kappa and its interval) on one scale."""
-    shown: list[tuple[str, Measure | None]] = []
+    rows = []
     for at, r in enumerate(results):
         kappa = next((m for m in r.fields[0].measures if m.measure == "cohen_kappa"), None)
-        shown.append((f"{r.plan.model} on {r.task.partition('.')[0]}", kappa))
+        rows.append(dot(f"{r.plan.model} on {r.task.partition('.')[0]}", kappa))
         if at == 0 and beside is not None and beside.calibrated is not None and beside.calibrated.measures:
-            shown.append(("  the same, calibrated", beside.calibrated.measures[0][1]))
+            rows.append(dot("  the same, calibrated", beside.calibrated.measures[0][1]))
     caption = "Agreement between judge and people beyond chance (Cohen's kappa: 0 is chance, 1 is perfect; lines are 95 % intervals)"
-    return dot_plot("agreement", caption, shown)
+    return dot_plot("agreement", caption, "A dot is the value with its interval.", rows, is_text=True)
 
 
 def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: float, is_small: bool) -> str:

@@ -13,7 +13,7 @@ from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.task_options import field_option
-from judge.console import db_option, emit_json, json_option, write_page
+from judge.console import db_option, json_option
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
 from judge.labels.words import HELP
@@ -70,8 +70,9 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     If the judge already agrees with people as well as they agree with each other, the command does not
     search. Improve the guidelines first, or search with --anyway. Run the same command again to resume.
     """
-    from judge.document.terminal import show
-    from judge.improve.page import as_document, as_html, as_json, write_recipe
+    from judge.document.formats import write_pages
+    from judge.document.terminal import print_result
+    from judge.improve.page import as_document, as_json, write_recipe
     from judge.runner.flow import Halted
 
     pages = [path for path in options["output"].pages if path.suffix.lower() == ".html"]
@@ -97,12 +98,9 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
             return exit_code(halted.report)
     # Only a recipe whose gain was shown on the sealed test is worth a file.
     path = write_recipe(outcome, recipes[0] if recipes else None) if outcome.proved else None
-    for page in pages:
-        write_page(page, lambda: as_html(outcome))
-    if options["as_json"]:
-        emit_json("improve", as_json(outcome, path))
-    else:
-        show(as_document(outcome, path))
+    shown = as_document(outcome, path)
+    write_pages(pages, shown)
+    print_result("improve", as_json(outcome, path), shown, options["as_json"])
     if outcome.refused:
         return Exit.ERROR
     # A limit may end the search after the test: then the result is complete.

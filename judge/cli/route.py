@@ -9,7 +9,7 @@ import click
 from judge.asking import judges
 from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import INSIDE, db_option, emit_json, json_option, note, write_page
+from judge.console import INSIDE, db_option, json_option, note
 from judge.document.terminal import print_result
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
@@ -74,10 +74,10 @@ def route(task_name: str, **options: Any) -> int:
     The accepted units are stored as a derived run. If the task is split (judge split), the test uses the
     questions in the sealed test, and each use is logged. If no threshold passes, the exit code is 5.
     """
-    from judge.document.terminal import show
+    from judge.document.formats import write_pages
     from judge.suites import route as routing
     from judge.suites.route_check import check_again
-    from judge.suites.route_document import as_document, as_html
+    from judge.suites.route_document import as_document
 
     if (options["check"] is None) == (options["run"] is None):
         raise UsageError("specify the judge with --run RUN, or a stored route with --check ROUTE")
@@ -106,12 +106,9 @@ def route(task_name: str, **options: Any) -> int:
             field=options["field"],
             reference=options["reference"],
         )
-    for page in files.pages:
-        write_page(page, lambda: as_html(chosen))
-    if options["as_json"]:
-        emit_json("route", routing.as_json(chosen, kept))
-    else:
-        show(as_document(chosen))
+    shown = as_document(chosen)
+    write_pages(files.pages, shown)
+    print_result("route", routing.as_json(chosen, kept), shown, options["as_json"])
     if files.junit or files.summaries:
         reason = f"a guarantee of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
             "is shown" if chosen.at is not None else "is not shown at any threshold"

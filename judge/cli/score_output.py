@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import document, emit_json, note
+from judge.console import document, note
 from judge.errors import BadInput
 from judge.files import format_of, whole_file
 
@@ -48,19 +49,15 @@ def _emit(
     as_json: bool,
     pages: Sequence[Path],
 ) -> None:
-    from judge.document import html, latex, markdown
-    from judge.document.terminal import show
+    from judge.document.formats import FORMATS
+    from judge.document.terminal import print_result
     from judge.suites.board_document import as_csv
 
-    if as_json:
-        emit_json(schema, content)
-    else:
-        show(shown)
+    print_result(schema, content, shown, as_json)
+    # The JSON file is the printed JSON, and the CSV file has the columns of a leaderboard.
     writers: dict[str, Callable[[], str]] = {
+        **{f".{name}": partial(write, shown) for name, write in FORMATS.items()},
         ".json": lambda: document(schema, content),
-        ".html": lambda: html.render(shown),
-        ".md": lambda: markdown.render(shown),
-        ".tex": lambda: latex.render(shown),
         ".csv": lambda: as_csv(board),
     }
     for path in pages:

@@ -10,7 +10,6 @@ import click
 from judge.asking.judges import field_of, panel_of
 from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.console import db_option, json_option, note
-from judge.document.blocks import Block, Cell, Document, Notes, Paragraph, Section, Table, heads
 from judge.document.terminal import print_result
 from judge.errors import UsageError
 from judge.labels.words import ALIASES
@@ -65,6 +64,7 @@ def split(task_name: str, **options: Any) -> None:
     log, run the command again.
     """
     from judge.labels import split as parts
+    from judge.labels.split_document import as_document
     from judge.store import export
     from judge.store.runs import keep_task
 
@@ -94,7 +94,7 @@ def split(task_name: str, **options: Any) -> None:
         # The contents are counted again each time, because labels may have been added.
         document = _document(task_split, content, power, options["db"])
         print_result(
-            "split", document, _as_document(task_split, content, power, panel.domain), options["as_json"]
+            "split", document, as_document(task_split, content, power, panel.domain), options["as_json"]
         )
 
 
@@ -116,36 +116,6 @@ def _require_same_options(split: Split, options: dict[str, Any]) -> None:
             f"{', '.join(other)}: {split.task_id} was split on {drawn.made[:10]} with other options, and a split "
             "cannot be changed; to show it, omit these options"
         )
-
-
-def _as_document(split: Split, content: list[Content], power: Power, domain: tuple[str, ...]) -> Document:
-    drawn = split.drawn
-    rows: list[list[Cell]] = [
-        [c.part, c.n_questions, c.n_labelled_questions, c.n_units, *(c.labels[v] for v in domain)]
-        for c in content
-    ]
-    columns = heads("text", "part") + heads("number", "questions", "with labels", "units", *domain)
-    when = f"drawn {drawn.made[:10]}" if drawn.made else "not frozen"
-    title = f"{split.task_id}, split by question and stratified by the {drawn.reference} labels for {drawn.field}; {when}, seed {drawn.seed}"
-    looks = [
-        f"look {look.look}: {look.at[:16].replace('T', ' ')} {look.purpose}, {len(look.runs)} runs, against "
-        f"{look.reference}, tested at {look.level:.4g}"
-        for look in split.looks
-    ]
-    rule = f"{split.look_note[0].upper()}{split.look_note[1:]}." if drawn.made else ""
-    text = "\n".join(part for part in (_power(power), rule) if part)
-    blocks: list[Block] = [Table("parts", "", columns, rows), Paragraph(f"\n{text}"), Notes(looks)]
-    return Document(title, sections=[Section("parts", "Parts", blocks)])
-
-
-def _power(power: Power) -> str:
-    if power.difference is None:
-        return f"The test cannot show any difference: {power.why}."
-    return (
-        f"The next look (tested at {power.level:.4g}) detects a kappa difference of {power.difference:.3f} between two judges "
-        f"with 80 % power ({power.n_units:,} units, {power.n_questions:,} questions; {power.why}); "
-        f"detecting a difference of 0.1 requires about {power.units_for_tenth:,} units."
-    )
 
 
 def _document(split: Split, content: list[Content], power: Power, db: Path) -> dict[str, Any]:

@@ -286,21 +286,15 @@ class Section:
         yield from _list_tables(self.blocks)
 
 
-def dot_plot(key: str, caption: str, rows: Sequence[tuple[str, Measure | None]]) -> Figure:
-    """Return a plot of measures with their intervals on one scale. A terminal draws it with characters."""
-    drawn: list[Json] = [
-        {
-            "label": name,
-            "value": m.value if m else None,
-            "low": m.low if m else None,
-            "high": m.high if m else None,
-            "own": None,
-            "mark": "",
-        }
-        for name, m in rows
-    ]
-    text = "A dot is the value with its interval."
-    return Figure(key, caption, text, "dots", {"rows": drawn}, is_text=True)
+def dot(label: str, measure: Measure | None, second: float | None = None, mark: Mark = "") -> dict[str, Json]:
+    """Return a row of a dot plot. `second` is another value, and `mark` compares the value with the other rows."""
+    interval = {name: getattr(measure, name, None) for name in ("value", "low", "high")}
+    return {"label": label, **interval, "own": second, "mark": mark}
+
+
+def dot_plot(key: str, caption: str, text: str, rows: Sequence[Json], is_text: bool = False) -> Figure:
+    """Return a plot of values with their intervals on one scale. The rows are made by `dot`."""
+    return Figure(key, caption, text, "dots", {"rows": list(rows)}, is_text=is_text)
 
 
 def _list_tables(blocks: Sequence[Block]) -> Iterator[Table]:
@@ -368,6 +362,10 @@ class Document:
     facts: Mapping[str, Json] = field(default_factory=dict)
     reading: Sequence[str] = ()
     made_by: str = ""
+
+    def __post_init__(self) -> None:
+        """Leave out the sections that have neither content nor a reason for its absence."""
+        object.__setattr__(self, "sections", [s for s in self.sections if s.blocks or s.absent])
 
     def measures(self) -> list[tuple[str, Measure]]:
         """Return each Measure in the document once, as (key of its section, Measure)."""

@@ -1,7 +1,7 @@
 """Format tables as text: values with their intervals, counts in separate columns, and footnote marks for remarks."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.document.blocks import Cell, Kind, Mark, Table, Value, level_text
@@ -80,6 +80,19 @@ def grid(table: Table, remarks: dict[str, str] | None = None) -> Grid:
     return Grid(
         tuple(heads), tuple(numbers), tuple(rows), tuple((mark, text) for text, mark in remarks.items())
     )
+
+
+def count_naming(rows: Sequence[Sequence[Shown]], numbers: Sequence[bool]) -> int:
+    """Return how many of the first columns name a row. A part of a table that is split repeats these columns.
+
+    Usually the first column is enough. If two rows have the same text in it, the next columns of text are needed, too.
+    """
+    texts = numbers.index(True) if True in numbers else len(numbers)
+    for n in range(1, texts):
+        if len({tuple(cell.text for cell in row[:n]) for row in rows}) == len(rows):
+            return n
+    # Without names that tell the rows apart, their order does.
+    return 1
 
 
 def _has_several_levels(table: Table, place: int) -> bool:

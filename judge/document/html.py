@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, Template
@@ -22,15 +23,21 @@ from judge.document.environment import FOLDER, environment
 
 def render(document: Document) -> str:
     """Return the document as an HTML page."""
-    # Texts in a study are untrusted. If escaping failed somewhere, the policy would still allow only the style
-    # sheet and the script with these hashes.
-    style, script = ((FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script = read_style(FOLDER / "page.css"), (FOLDER / "page.js").read_text(encoding="utf-8")
     return _page().render(
-        document=document,
-        style=Markup(style),
-        script=Markup(script),
-        policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'",
+        document=document, style=Markup(style), script=Markup(script), policy=security_policy(style, script)
     )
+
+
+def read_style(path: Path) -> str:
+    """Return the style sheet of a page: the colours and letters of every page, and the rules in `path`."""
+    return "".join(part.read_text(encoding="utf-8") for part in (FOLDER / "base.css", path))
+
+
+def security_policy(style: str, script: str) -> str:
+    """Return the content security policy of a page that loads nothing and has this style sheet and this script."""
+    # Texts in a study are untrusted. If escaping failed somewhere, the policy would still allow only these two.
+    return f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:
@@ -112,7 +119,7 @@ def _piece_style() -> str:
     The rules of the page's style sheet are nested under the element's class, and `@page` rules are removed.
     """
     # Without nesting, the style sheet would also apply to the notebook around our output.
-    style = (FOLDER / "page.css").read_text(encoding="utf-8")
+    style = read_style(FOLDER / "page.css")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
     frame = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"
     return f".adjudge-report {{\n{style}\n{frame}\n}}"

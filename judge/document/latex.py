@@ -16,7 +16,7 @@ from jinja2 import Environment
 
 from judge.console import visible
 from judge.document.blocks import CaseLabel, Document, Figure, Section, Table
-from judge.document.cells import Shown, grid
+from judge.document.cells import Shown, count_naming, grid
 from judge.document.environment import environment
 from judge.types import Json
 
@@ -71,7 +71,7 @@ def lines(head: str) -> list[str]:
 def layouts(
     heads: Sequence[str], numbers: Sequence[bool], rows: Sequence[Sequence[Shown]], stacked: bool
 ) -> list[TabularLayout]:
-    """Return one layout for each part of a table. The first column, which names the rows, is in every part.
+    """Return one layout for each part of a table. The columns that name the rows are in every part.
 
     If `stacked` is true, or if the table would be too wide, each interval is below its value.
     """
@@ -82,12 +82,12 @@ def layouts(
         return layouts(heads, numbers, rows, True)
     # A paragraph can be as narrow as a short text, but a number cannot be broken.
     least = [n if numbers[i] else min(n, SHORT) for i, n in enumerate(wide)]
-    first, *rest = range(len(heads))
-    parts = [[first]]
-    for i in rest:
+    names = list(range(count_naming(rows, numbers)))
+    parts = [list(names)]
+    for i in range(len(names), len(heads)):
         used = sum(least[j] for j in parts[-1])
-        if len(parts[-1]) > 1 and (used + least[i] > LINE or len(parts[-1]) == MOST_COLUMNS):
-            parts.append([first])
+        if len(parts[-1]) > len(names) and (used + least[i] > LINE or len(parts[-1]) == MOST_COLUMNS):
+            parts.append(list(names))
         parts[-1].append(i)
     return [_layout(part, numbers, wide, stacked) for part in parts]
 

@@ -1,6 +1,10 @@
 // Sort a table by the column whose head is clicked or activated by key. A second click reverses the order.
-for (const table of document.querySelectorAll("main table")) {
-  if (!table.tHead || table.tBodies[0].rows.length < 3) continue;
+for (const table of document.querySelectorAll("main table:not(.rest)")) {
+  // Rows that are folded away belong to the same table, so they are sorted with the others.
+  const folded = table.closest(".scroll")?.nextElementSibling;
+  const rest = folded?.querySelector(":scope > .scroll > table.rest") ? folded : null;
+  const all = () => [...table.tBodies[0].rows, ...(rest?.querySelectorAll("tbody tr") ?? [])];
+  if (!table.tHead || all().length < 3) continue;
   [...table.tHead.rows[0].cells].forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -11,22 +15,23 @@ for (const table of document.querySelectorAll("main table")) {
       for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const body = table.tBodies[0];
-      // Rows that are folded away belong to the same table, so they are sorted with the others.
-      const rest = table.closest(".scroll")?.nextElementSibling;
-      if (rest?.matches("details")) {
-        body.append(...rest.querySelectorAll("tbody tr"));
-        rest.remove();
-      }
+      body.append(...all());
+      rest?.remove();
+      // A value "< 0.001" comes before 0.001. An empty or undefined cell of a column of numbers has no number.
       const value = (row) => {
-        const text = row.cells[column].firstChild?.textContent.trim() ?? "";
+        const cell = row.cells[column];
+        const text = cell.firstChild?.textContent.trim() ?? "";
+        if (!cell.classList.contains("n")) return text;
         const number = parseFloat(text.replace(/[,<\s]/g, ""));
-        return Number.isNaN(number) ? text.toLowerCase() : number;
+        return text.startsWith("<") ? number - 1e-9 : number;
       };
-      // Numbers come before words, and undefined values stay at the end.
-      const compare = (a, b) =>
-        typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
-      const rows = [...body.rows].sort((a, b) => compare(value(a), value(b)) * (up ? 1 : -1));
-      body.append(...rows);
+      const order = new Intl.Collator(undefined, { numeric: true });
+      const compare = (a, b) => (typeof a === "string" ? order.compare(a, b) : a - b) * (up ? 1 : -1);
+      // What has no value stays at the end, in both directions.
+      const missing = (a) => Number.isNaN(a) || a === "";
+      const rows = [...body.rows].map((row) => [row, value(row)]);
+      rows.sort(([, a], [, b]) => missing(a) - missing(b) || (missing(a) ? 0 : compare(a, b)));
+      body.append(...rows.map(([row]) => row));
     });
   });
 }

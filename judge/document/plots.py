@@ -146,7 +146,9 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
         for group, mark, label in (("people", "D", "without a judge"), ("judge", "o", "with a judge"))
         if group in groups
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
+    # A single kind of mark needs no legend.
+    if len(handles) > 1:
+        figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
     axes.set_xlabel(_shorten(data["label"], 48))
 
 

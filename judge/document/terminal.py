@@ -1,6 +1,6 @@
 """The document as text for a terminal, with control characters escaped. Only this module imports tabulate.
 
-Tables that are wider than the terminal are split into parts, and each part repeats the first column. Output that is
+Tables that are wider than the terminal are split into parts, and each part repeats the columns that name the rows. Output that is
 not a terminal is never split, so that scripts see one table.
 """
 
@@ -23,12 +23,17 @@ from judge.document.blocks import (
     Table,
     list_rows,
 )
-from judge.document.cells import UNDEFINED, format_count, grid, number
+from judge.document.cells import UNDEFINED, count_naming, format_count, grid, number
+from judge.notes import Note, general
 
 GAP = 2
 """The number of spaces between two columns."""
-LEAST, MOST, WIDTH = -0.4, 1.0, 57
-"""The lowest and the highest value of a dot plot, and its width: 40 characters for one unit."""
+MOST_NOTES = 3
+"""The maximum number of different notes that one remark lists."""
+LEAST, MOST = -0.4, 1.0
+"""The lowest and the highest value of a dot plot."""
+WIDTH, LEAST_WIDTH = 57, 22
+"""The width of a dot plot: 40 characters for one unit, and on a narrow terminal at least 15."""
 
 
 def show(*documents: Document) -> None:
@@ -54,8 +59,22 @@ def render(document: Document, width: int | None = None) -> str:
         if section.absent:
             lines += ["", f"{section.title}: {section.absent}"]
     if remarks:
-        lines += ["", *(f"[{mark}] {text}" for text, mark in remarks.items())]
+        lines += ["", *(f"[{mark}] {_specify(text, document)}" for text, mark in remarks.items())]
     return "\n".join([*lines, *document.reading]).lstrip("\n")
+
+
+def _specify(remark: str, document: Document) -> str:
+    """Return the remark with its numbers and names: those of the note with the smallest number, or those of all notes.
+
+    If there are too many different notes, return the remark as it is.
+    """
+    notes = dict.fromkeys(n for _, m in document.measures() for n in m.notes if general(n) == remark)
+    if len(notes) < 2:
+        return next(iter(notes), remark)
+    counts = {n: n.parameters["n"] for n in notes if isinstance(n, Note) and "n" in n.parameters}
+    if len(counts) < len(notes):
+        return "; ".join(notes) if len(notes) <= MOST_NOTES else remark
+    return f"{min(counts, key=lambda n: counts[n])} (the smallest of {len(counts)} such numbers)"
 
 
 def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
@@ -68,7 +87,7 @@ def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator
     elif isinstance(block, Table):
         yield from _table(block, width, remarks)
     elif isinstance(block, Figure) and block.is_text:
-        yield from ("", f"{block.caption}:", *_dots(block.data["rows"]))
+        yield from ("", f"{block.caption}:", *_dots(block.data["rows"], width))
     elif isinstance(block, Figure):
         # The text says in words what the drawing shows.
         yield from _table(block.table, width, remarks) if block.table else ()
@@ -97,7 +116,7 @@ def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator
         marks = [f"[{row[i].marks}]" if row[i].marks else "" for row in rows]
         columns.append([*column, ("", "left", marks)] if any(marks) and not narrow else column)
     yield from ("", f"{block.caption}:") if block.caption else ("",)
-    for number_of_part, part in enumerate(_split(columns, width)):
+    for number_of_part, part in enumerate(_split(columns, count_naming(rows, cells.numbers), width)):
         if number_of_part:
             yield ""
         heads, align, texts = zip(*part, strict=True)
@@ -107,60 +126,64 @@ def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator
     yield from (f"- {text}" for text in block.notes)
 
 
-def _dots(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _dots(rows: Sequence[Mapping[str, Any]], width: int | None) -> Iterator[str]:
     """Yield the lines of a dot plot: the scale, and a row for each value with its interval."""
-    scale = [" "] * WIDTH
-    for place in (-0.4, 0.0, 0.4, 0.8):
-        text = f"{place:g}"
-        scale[_place(place) : _place(place) + len(text)] = text
-    wide = max(len(row["label"]) for row in rows)
+    # Names come from files. They are escaped before their width is measured.
+    labels = [visible(row["label"]).replace("\n", " ") for row in rows]
+    wide = max(map(len, labels))
+    room = WIDTH if width is None else min(WIDTH, max(LEAST_WIDTH, width - wide - len(UNDEFINED) - 6))
+    scale = [" "] * room
+    for value in (-0.4, 0.0, 0.4, 0.8):
+        text, place = f"{value:g}", _place(value, room)
+        scale[place : place + len(text)] = text
     yield f"  {'':{wide}}  {'':{len(UNDEFINED)}}  {''.join(scale).rstrip()}"
-    for row in rows:
-        value = UNDEFINED if row["value"] is None else number(row["value"])
-        yield f"  {row['label']:{wide}}  {value:{len(UNDEFINED)}}  {_bar(row)}".rstrip()
+    for label, row in zip(labels, rows, strict=True):
+        value_text = UNDEFINED if row["value"] is None else number(row["value"])
+        yield f"  {label:{wide}}  {value_text:{len(UNDEFINED)}}  {_bar(row, room)}".rstrip()
 
 
-def _place(value: float) -> int:
+def _place(value: float, room: int) -> int:
     # A coefficient can be as low as -1, but so rarely that the scale ends at -0.4.
-    return round((min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST) * (WIDTH - 1))
+    return round((min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST) * (room - 1))
 
 
-def _bar(row: Mapping[str, Any]) -> str:
-    """Draw an interval on the scale as `├───●───┤`.
+def _bar(row: Mapping[str, Any], room: int) -> str:
+    """Draw an interval on a scale of `room` characters as `├───●───┤`.
 
     Zero is marked by `┊`, or by `┼` if the interval crosses it.
     """
-    cells = [" "] * WIDTH
-    zero = _place(0.0)
+    cells = [" "] * room
+    zero = _place(0.0, room)
     cells[zero] = "┊"
     if row["low"] is not None and row["high"] is not None:
-        low, high = _place(row["low"]), _place(row["high"])
+        low, high = _place(row["low"], room), _place(row["high"], room)
         cells[low : high + 1] = ["─"] * (high + 1 - low)
         # An interval that crosses the mark cannot exclude agreement by chance.
         if low < zero < high:
             cells[zero] = "┼"
         cells[low], cells[high] = "├", "┤"
     if row["value"] is not None:
-        cells[_place(row["value"])] = "●"
+        cells[_place(row["value"], room)] = "●"
     return "".join(cells).rstrip()
 
 
 def _split(
-    columns: Sequence[list[tuple[str, str, list[str]]]], width: int | None
+    columns: Sequence[list[tuple[str, str, list[str]]]], naming: int, width: int | None
 ) -> list[list[tuple[str, str, list[str]]]]:
     """Return the columns of each part of a table, so that each part is as wide as the terminal at most.
 
-    A column is one or two columns of text, each with its head, its alignment and its cells. Every part begins with the first.
+    A column is one or two columns of text, each with its head, its alignment and its cells. Every part begins with the
+    first `naming` columns, which name the rows.
     """
     wide = [sum(max(map(len, [head, *cells])) + GAP for head, _, cells in column) for column in columns]
-    parts, used = [list(columns[0])], wide[0]
-    for column, needed in zip(columns[1:], wide[1:], strict=True):
-        if width is not None and len(parts[-1]) > len(columns[0]) and used + needed > width + GAP:
-            parts.append(list(columns[0]))
-            used = wide[0]
-        parts[-1] += column
-        used += needed
-    return parts
+    parts: list[list[int]] = [[]]
+    names = list(range(naming))
+    for i in range(naming, len(columns)):
+        used = sum(wide[j] for j in (*names, *parts[-1]))
+        if width is not None and parts[-1] and used + wide[i] > width + GAP:
+            parts.append([])
+        parts[-1].append(i)
+    return [[text for i in (*names, *part) for text in columns[i]] for part in parts]
 
 
 def emit_rows(

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judge.commands import command
-from judge.document import html
 from judge.document.blocks import Block, Cell, Document, Figure, Notes, Paragraph, Section, Table, heads
-from judge.document.cells import difference
+from judge.document.cells import difference as signed
+from judge.document.cells import interval
 from judge.improve.outcome import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
@@ -110,9 +110,9 @@ def _proof(improved: Improved) -> Iterator[str]:
         yield f"no improvement shown {where}: the difference is undefined"
         return
     value, low, high = difference
-    span = "no interval" if low is None or high is None else f"{low:+.3f} … {high:+.3f}"
+    span = interval(low, high) or "no interval"
     head = "improved" if improved.proved else "no improvement shown"
-    yield f"{head} {where}: kappa {value:+.3f} ({span} at {100 * (1 - improved.level):.4g} %) compared with the current task"
+    yield f"{head} {where}: kappa {signed(value)} ({span} at {100 * (1 - improved.level):.4g} %) compared with the current task"
     if not improved.proved:
         if improved.needed is not None:
             yield (
@@ -196,11 +196,6 @@ def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
     }
 
 
-def as_html(improved: Improved) -> str:
-    """Return a self-contained HTML page."""
-    return html.render(as_document(improved))
-
-
 def as_document(improved: Improved, path: Path | None = None) -> Document:
     """Return the outcome, the difference on the sealed test, the new instructions, and all candidates."""
     about = [
@@ -214,7 +209,7 @@ def as_document(improved: Improved, path: Path | None = None) -> Document:
         Section("notes", "Notes", [Notes(improved.notes)] if improved.notes else []),
     ]
     title = f"Improving {improved.task.name} with {improved.model}"
-    return Document(title, about, sections=[s for s in sections if s.blocks])
+    return Document(title, about, sections=sections)
 
 
 def _difference(improved: Improved) -> Iterator[Figure]:
@@ -222,7 +217,7 @@ def _difference(improved: Improved) -> Iterator[Figure]:
     value, low, high = improved.difference or (None, None, None)
     if value is None or low is None or high is None:
         return
-    text = f"Difference of kappa on the sealed test: {difference(value)}, from {difference(low)} to {difference(high)}; 0 is as good as today."
+    text = f"Difference of kappa on the sealed test: {signed(value)}, from {signed(low)} to {signed(high)}; 0 is as good as today."
     row = {
         "label": "best candidate minus the current task",
         "value": value,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.document import html
 from judge.document.blocks import (
     Block,
     Details,
@@ -14,6 +13,8 @@ from judge.document.blocks import (
     Section,
     Table,
     Value,
+    dot,
+    dot_plot,
     heads,
     level_text,
 )
@@ -34,11 +35,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_html(board: Board) -> str:
-    """Return the board as a self-contained HTML page."""
-    return html.render(as_document(board))
-
-
 def as_document(board: Board) -> Document:
     """Return the leaderboard: the main values, differences from the best, figures, every value, and how they were made."""
     columns = columns_of(board)
@@ -57,7 +53,7 @@ def as_document(board: Board) -> Document:
         Section("published", "Published values", _published(board, columns)),
         Section("made", "How these numbers were made", _made(board)),
     ]
-    return Document(board.paper.title, about, sections=[s for s in sections if s.blocks])
+    return Document(board.paper.title, about, sections=sections)
 
 
 def columns_of(board: Board) -> list[BoardRow]:
@@ -190,25 +186,15 @@ def sort_cells(board: Board, row: BoardRow) -> list[Cell]:
 def _figure(board: Board, row: BoardRow) -> Figure | None:
     """Return a dot plot of a measure, or None if there is nothing to plot."""
     title = _head(board, row)
-    rows = [
-        {
-            "label": cell.contender,
-            "value": cell.shared.value,
-            "low": cell.shared.low,
-            "high": cell.shared.high,
-            "own": cell.own_rows.value,
-            "mark": cell.mark,
-        }
-        for cell in row.cells
-    ]
-    if all(entry["value"] is None for entry in rows):
+    if all(cell.shared.value is None for cell in row.cells):
         return None
+    rows = [dot(cell.contender, cell.shared, cell.own_rows.value, cell.mark) for cell in row.cells]
     text = (
         "A dot is the value with its interval. A filled dot is the best value or tied with it. "
         "A small upright line is the value on all of the contender's own rows."
     )
     key = f"{row.measure}-{row.stratum}" if row.stratum else row.measure
-    return Figure(f"measure-{key}", title, text, "dots", {"rows": rows})
+    return dot_plot(f"measure-{key}", title, text, rows)
 
 
 def _published(board: Board, columns: Sequence[BoardRow]) -> list[Block]:

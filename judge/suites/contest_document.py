@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from judge.document import html
 from judge.document.blocks import (
     Block,
     Cell,
@@ -15,7 +14,7 @@ from judge.document.blocks import (
     heads,
     level_text,
 )
-from judge.document.cells import interval
+from judge.document.cells import format_count, interval
 from judge.stats.paired import Duel
 from judge.suites.contest import AXES, Contest
 
@@ -23,11 +22,6 @@ TITLES = {"cost": "US dollars per 1,000 units", "seconds": "seconds of calls per
 FACTORS = {"cost": 1000.0, "seconds": 1.0}
 MOST_SHOWN = 3
 """Number of pairs whose errors are shown label by label. The others are folded away."""
-
-
-def as_html(contest: Contest) -> str:
-    """Return the comparison as a self-contained HTML page."""
-    return html.render(as_document(contest))
 
 
 def as_document(contest: Contest) -> Document:
@@ -59,7 +53,7 @@ def as_document(contest: Contest) -> Document:
         Section("made", "How these numbers were made", _made(contest, letters)),
     ]
     title = f"{contest.panel.field}: {len(contest.contenders)} runs on the same units"
-    return Document(title, about, sections=[s for s in sections if s.blocks])
+    return Document(title, about, sections=sections)
 
 
 def _runs(contest: Contest, letters: Sequence[str]) -> Table:
@@ -179,7 +173,7 @@ def _made(contest: Contest, letters: Sequence[str]) -> list[Block]:
     lines = [
         f"{contest.coefficient}: BCa bootstrap intervals by question ({level_text(contest.contenders[0].kappa.confidence)}). "
         f"Differences: paired t-tests of jackknife pseudo-values, clustered by question, with Holm's correction over all "
-        f"{len(contest.duels)} pairs. A difference is shown if its adjusted p value is at most {contest.level:.4g}.",
+        f"{format_count(len(contest.duels), 'pair')}. A difference is shown if its adjusted p value is at most {contest.level:.4g}.",
         *contest.notes,
         *(f"{letter}: run {c.run_id}" for letter, c in zip(letters, contest.contenders, strict=True)),
     ]

@@ -2,7 +2,6 @@
 
 from scipy.special import betaincinv
 
-from judge.document import html
 from judge.document.blocks import Cell, Document, Figure, Notes, Section, Table, heads
 from judge.document.cells import share, with_interval
 from judge.suites.route import Route
@@ -14,11 +13,6 @@ def compute_exact_interval(right: int, n: int) -> tuple[float, float]:
     low = 0.0 if right == 0 else float(betaincinv(right, n - right + 1, 0.025))
     high = 1.0 if right == n else float(betaincinv(right + 1, n - right, 0.975))
     return low, high
-
-
-def as_html(route: Route) -> str:
-    """Return the route as a self-contained HTML page."""
-    return html.render(as_document(route))
 
 
 def as_document(route: Route) -> Document:
@@ -37,7 +31,7 @@ def as_document(route: Route) -> Document:
         Section("made", "How these numbers were made", [_made(route)]),
     ]
     title = f"{route.field}: where {', then '.join(names)} may label alone"
-    return Document(title, about, sections=[s for s in sections if s.blocks])
+    return Document(title, about, sections=sections)
 
 
 def _accepted(route: Route, names: list[str]) -> str:

@@ -4,10 +4,11 @@ from judge.document.blocks import (
     Block,
     Cell,
     Document,
-    Figure,
     Notes,
     Section,
     Table,
+    dot,
+    dot_plot,
     heads,
     level_text,
 )
@@ -29,7 +30,7 @@ def as_document(result: Result) -> Document:
         Section("published", "Published values", _published(result)),
         Section("made", "How these numbers were made", _made(result)),
     ]
-    return Document(result.paper.title, _about(result), sections=[s for s in sections if s.blocks])
+    return Document(result.paper.title, _about(result), sections=sections)
 
 
 def _about(result: Result) -> list[tuple[str, str]]:
@@ -90,19 +91,12 @@ def _span_published(result: Result, line: Line) -> str:
 def _figures(result: Result) -> list[Block]:
     """Return one dot plot of all main measures between 0 and 1, or nothing if there is none."""
     rows = [
-        {
-            "label": result.paper.readable(m.measure) + (f" · {line.stratum}" if line.stratum else ""),
-            "value": m.value,
-            "low": m.low,
-            "high": m.high,
-            "own": None,
-            "mark": "",
-        }
+        dot(result.paper.readable(m.measure) + (f" · {line.stratum}" if line.stratum else ""), m)
         for line in result.lines
         if result.paper.is_main((m := line.measure).measure) and m.value is not None and 0 <= m.value <= 1
     ]
     text = "A dot is the value with its interval. Measures that can exceed 1 are in the table only."
-    return [Figure("values", "The main measures", text, "dots", {"rows": rows})] if rows else []
+    return [dot_plot("values", "The main measures", text, rows)] if rows else []
 
 
 def _correction(correction: Correction | None) -> list[Block]:

@@ -284,7 +284,7 @@ def test_the_printed_page_has_its_sections_and_each_note_once(tmp_path: Path) ->
         "Dawid-Skene: the latent true labels",
     ):
         assert section in printed, section
-    assert printed.count("fewer than 50 units") == 1 and "95 % interval" in printed
+    assert printed.count("with fewer than 50") == 1 and "95 % interval" in printed
     assert "90 % interval" in annotate(*args, "--confidence", "0.9").stdout
     assert max(len(line) for line in printed.splitlines()) < 210
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from judge.document import html
 from judge.errors import UsageError
 from judge.improve import ladder
 from judge.improve import recipe as recipes
 from judge.improve.climb import halve, step_sizes
 from judge.improve.improve import Improve
 from judge.improve.outcome import Improved
-from judge.improve.page import as_html, sentences
+from judge.improve.page import as_document, sentences
 from judge.labels.scope import Scope, read_panel
 from judge.prompts import load_task
 from judge.providers import base
@@ -105,7 +106,7 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
     assert found.proved and 0.25 < found.difference[0] < 0.65
     assert found.level == 0.025
     assert any(text.startswith("improved on the sealed test (") for text in sentences(found))
-    page = as_html(found)
+    page = html.render(as_document(found))
     assert "guidelines shown" in page and "What was tried" in page
     assert (
         "improved on the sealed test" in page
