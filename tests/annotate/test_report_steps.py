@@ -8,7 +8,7 @@ import pytest
 
 from annotate.report import FORMATS, ReportOptions, build
 from annotate.report.model import ReportDocument
-from judge.commands import use_study
+from judge.commands import DEFAULT_STUDY, use_study
 from judge.store import Store
 from tests.annotate.report_helpers import U, study
 from tests.test_docs import all_commands, wrong_words
@@ -34,8 +34,12 @@ def report(folder: Path, wrong: int) -> ReportDocument:
         )
     db = study(folder / "study.db", units)
     use_study(db)
-    with Store.open(db, create=False) as store:
-        return build(store, ReportOptions())
+    try:
+        with Store.open(db, create=False) as store:
+            return build(store, ReportOptions())
+    finally:
+        # Other tests in this process expect the usual study.
+        use_study(DEFAULT_STUDY)
 
 
 @pytest.mark.parametrize(("wrong", "decision"), [(90, "trust"), (1, "do not trust")])
