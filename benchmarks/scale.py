@@ -19,38 +19,121 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from resume import build as half_judged  # noqa: E402
+HUMAN = 300
+"""The number of units that two people label, in a batch."""
+_ITEMS = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :units)"
+_VALUES = (
+    "CASE abs(u.rowid * 2654435761 / 65536 + {shift}) % 10 WHEN 0 THEN 'refute' WHEN 1 THEN 'neutral' ELSE "
+)
+_VALUES += "CASE u.rowid % 3 WHEN 0 THEN 'support' WHEN 1 THEN 'refute' ELSE 'neutral' END END"
 
 
-def build(path: Path, units: int) -> None:
-    """A study of that many units, all of them judged and labelled."""
+def build(folder: Path, units: int, per_question: int) -> None:
+    """Write a study of that many passages, with `per_question` passages for each question, and the files to import.
+
+    Two judges labelled all stances, one judge all relevance, and two people label 300 units of a batch.
+    """
+    from judge.prompts import load_task
     from judge.store import Store
+    from judge.store.runs import start_run
 
-    half_judged(path, units)
-    with Store.open(path) as store:
+    options = {
+        "answers": "auto", "base_url": None, "label_order": "declared", "max_output_tokens": 512, "mode": "json",
+        "seed": None, "temperature": 0.0,
+    }  # fmt: skip
+    at = {"units": units, "per": per_question}
+    with Store.open(folder / "study.db") as store:
+        judges = [
+            (start_run(store, load_task(task), model, options, {"script": "hash"})[0], field)
+            for task, model, field in (
+                ("stance", "scripted/hash", "stance"),
+                ("stance", "scripted/other", "stance"),
+                ("relevant", "scripted/hash", "relevant"),
+            )
+        ]
         conn = store.conn
         conn.execute("PRAGMA synchronous = OFF")
-        [run] = conn.execute("SELECT run_id FROM runs").fetchone()
         conn.execute("BEGIN")
-        conn.execute("UPDATE judgements SET status = 'ok'")
+        conn.execute("INSERT INTO imports VALUES ('i', 'jsonl', 'd', '{}', '{}', '{}', '{}', '{}', '')")
         conn.execute(
-            "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reused, judged_at, reply) "
-            "SELECT ?1, unit_id, 0, 1, 'ok', 0, '', '{\"stance\": \"support\"}' FROM units AS u WHERE NOT EXISTS "
-            "(SELECT 1 FROM judgements AS j WHERE j.run_id = ?1 AND j.unit_id = u.unit_id AND j.repeat = 0)",
-            [run],
+            "INSERT INTO items (item_id, dataset, question_id, question, claim, meta, content_sha, import_id) "
+            f"{_ITEMS} SELECT 'd:' || i, 'd', 'd:' || i, 'Is tea hot?', 'Tea is hot.', '{{}}', '', 'i' FROM n "
+            "WHERE i < (:units + :per - 1) / :per",
+            at,
+        )
+        # The operator || binds more tightly than the division.
+        item, passage = "'d:' || (i / :per)", "'d:' || (i / :per) || '/' || (i % :per)"
+        conn.execute(
+            "INSERT INTO passages (passage_id, item_id, position, text, meta, content_sha, import_id) "
+            f"{_ITEMS} SELECT {passage}, {item}, i % :per, 'Passage number ' || i, '{{}}', '', 'i' FROM n",
+            at,
         )
         conn.execute(
-            "INSERT INTO labels (unit_id, field, annotator_id, repeat, value, distribution) SELECT unit_id, 'stance', "
-            "?, 0, CASE rowid % 3 WHEN 0 THEN 'support' WHEN 1 THEN 'refute' ELSE 'neutral' END, "
-            '\'{"support":0.7,"refute":0.2,"neutral":0.1,"unassigned":0.0}\' FROM units ORDER BY unit_id',
-            [run],
+            "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id) "
+            f"{_ITEMS} SELECT {passage}, 'passage', {item}, {item}, {passage} FROM n",
+            at,
         )
+        for number, (run, field) in enumerate(judges):
+            conn.execute(
+                "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reused, judged_at, reply) "
+                "SELECT ?, unit_id, 0, 1, 'ok', 0, '', '{\"stance\": \"support\"}' FROM units ORDER BY unit_id",
+                [run],
+            )
+            value = _VALUES.format(shift=number)
+            if field == "relevant":
+                value = "iif(u.rowid % 3, 'relevant', 'irrelevant')"
+            masses = """'{"support":0.7,"refute":0.2,"neutral":0.1,"unassigned":0.0}'"""
+            conn.execute(
+                "INSERT INTO labels (unit_id, field, annotator_id, repeat, value, distribution) SELECT unit_id, "
+                f"?, ?, 0, {value}, {'NULL' if number else masses} FROM units AS u ORDER BY unit_id",
+                [field, run],
+            )
+        for name in ("first", "second"):
+            order = "position" if name == "first" else "-position"
+            conn.execute(
+                "INSERT INTO rankings (name, stage, item_id, rank, passage_id, score) "
+                f"SELECT '{name}', 'retrieve', item_id, row_number() OVER (PARTITION BY item_id ORDER BY {order}), "
+                f"passage_id, 0.5 - {order} FROM passages"
+            )
         conn.execute("COMMIT")
+    run_command(
+        ["annotate", "batches", "new", "b", "stance", "-n", str(HUMAN), "--annotators", "ann,bob"], folder
+    )
+    with Store.open(folder / "study.db") as store, store.transaction() as conn:
+        for number, person in enumerate(("ann", "bob")):
+            conn.execute(
+                "INSERT INTO labels (unit_id, field, annotator_id, repeat, value, sources) SELECT unit_id, 'stance', ?, 0, "
+                f"{_VALUES.format(shift=number + 5)}, '[\"batch:b\"]' FROM batch_units JOIN units AS u USING (unit_id) "
+                "WHERE batch = 'b' AND role = 'sample'",
+                [person],
+            )
+        with (folder / "run.csv").open("w") as file:
+            file.write("unit,label\n")
+            for (unit,) in conn.execute("SELECT unit_id FROM units"):
+                file.write(f"{unit},support\n")
+        with (folder / "system.jsonl").open("w") as file:
+            for (item,) in conn.execute("SELECT item_id FROM items"):
+                file.write(f'{{"id": "{item}", "text": "Tea is hot, says {item}."}}\n')
 
 
 COMMANDS = {
-    "a finished run repeated": ["judge", "run", "stance", "-m", "scripted/hash"],
     "report": ["annotate", "report", "--task", "stance", "-o", "report.html"],
+    "agreement": ["annotate", "agreement", "--field", "stance"],
+    "agreement of a batch": ["annotate", "agreement", "--field", "stance", "--batch", "b"],
+    "runs import": ["judge", "runs", "import", "run.csv", "--model", "imported", "--task", "stance"],
+    "score retrieval": ["judge", "score", "retrieval"],
+    "compare": ["judge", "compare", "stance"],
+    "systems import": [
+        "judge",
+        "systems",
+        "import",
+        "system.jsonl",
+        "--system",
+        "mine",
+        "--condition",
+        "base",
+    ],
+    "a finished run repeated": ["judge", "run", "stance", "-m", "scripted/hash"],
     "batches new, by label": ["annotate", "batches", "new", "b1", "stance", "-n", "300", "--by", "label"],
     "batches new, by question": ["annotate", "batches", "new", "b2", "stance", "--by-question", "300"],
     "batches new, queue": ["annotate", "batches", "new", "b3", "stance", "-n", "300", "--draw", "least-sure"],
@@ -62,11 +145,10 @@ COMMANDS = {
 }
 
 
-def measure(words: list[str], folder: Path) -> str:
-    """Seconds, those of the processor, and the most memory of a command in a process of its own."""
+def run_command(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, which prints its most memory and its processor seconds last."""
     more = [] if "merge" in words else ["-d", "study.db"]
     more += ["--annotators", "ann,bob"] if "batches" in words else []
-    begun = time.monotonic()
     code = (
         # Not ru_maxrss, which a process takes over from the one that started it.
         "import os, runpy, sys; sys.argv = sys.argv[1:]\n"
@@ -74,10 +156,22 @@ def measure(words: list[str], folder: Path) -> str:
         "finally: print('peak', [int(s.split()[1]) // 1024 for s in open('/proc/self/status') if 'VmHWM' in s][0], "
         "round(sum(os.times()[:2]), 1), file=sys.stderr)"
     )
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", code, *words, *more],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+def measure(words: list[str], folder: Path) -> str:
+    """Return the seconds of a command, those of the processor, and the most memory of its process."""
+    begun = time.monotonic()
+    # A command that writes into the study gets a copy, so that every command reads the same study.
+    writes = "import" in words
+    if writes:
+        shutil.copyfile(folder / "study.db", folder / "before.db")
+    done = run_command(words, folder)
+    if writes:
+        os.replace(folder / "before.db", folder / "study.db")
     peak = next((line for line in done.stderr.splitlines() if line.startswith("peak")), "peak ? ?")
     ended = "" if done.returncode == 0 else f"  exit {done.returncode}: {done.stderr[-300:]}"
     _, memory, cpu = peak.split()
@@ -88,6 +182,7 @@ def main() -> None:
     """Build, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--units", type=int, default=300_000)
+    parser.add_argument("--per-question", type=int, default=10, help="Passages of one question.")
     parser.add_argument(
         "--only", nargs="*", metavar="WORD", help="Commands whose name has one of these in it."
     )
@@ -97,7 +192,7 @@ def main() -> None:
         folder = options.folder or Path(name)
         begun = time.monotonic()
         if not (folder / "study.db").exists():
-            build(folder / "study.db", options.units)
+            build(folder, options.units, options.per_question)
         size = (folder / "study.db").stat().st_size / 2**20
         print(
             f"{options.units:,} units, {size:,.0f} MB, built in {time.monotonic() - begun:.0f} s", flush=True

@@ -67,14 +67,15 @@ class LabelSource:
             return [self.read_panel()]
         from annotate.agreement.one_field import panels_of
 
-        with Store.open(self.db, create=False) as store:
-            panels, left_out = panels_of(
-                store,
-                **attributes(self, *STUDY),
-                runs=self.judges,
-                annotators=names(self.annotators),
-                **self.level._asdict(),
-            )
+        # The study stays open until the command ends, because panels read the ids of units when they need them.
+        store = click.get_current_context().with_resource(Store.open(self.db, create=False))
+        panels, left_out = panels_of(
+            store,
+            **attributes(self, *STUDY),
+            runs=self.judges,
+            annotators=names(self.annotators),
+            **self.level._asdict(),
+        )
         for reason in left_out:
             note(f"note: left out: {reason}")
         return panels

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from annotate.drawing.sequences import DrawnBatch, DrawnSequence, read_drawn_batches, seats_of, sequences
 from judge.commands import command
 from judge.labels.panel import Panel
@@ -137,20 +135,17 @@ class JudgeUnits:
         if not self._given:
             return ratings
         # The units of other labels may have been chosen, for example because the judge is right on them.
+        ratings = ratings.subset(_among(ratings, self.sequence.units if self.sequence else ()))
         codes = ratings.codes.copy()
-        drawn = _among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
             if person in self._given:
                 codes[~_among(ratings, self._given[person]), column] = MISSING
-            elif person not in panel.judges:
-                # A majority also counts only on the drawn units.
-                codes[~drawn, column] = MISSING
         columns = {person: column for column, person in enumerate(ratings.annotators)}
         rows = {unit: row for row, unit in enumerate(ratings.units)}
         for person, unit, value in _read_lost_labels(self.source.store, panel.field, self.sequence):
             if person in columns and unit in rows and value in ratings.domain:
                 codes[rows[unit], columns[person]] = ratings.domain.index(value)
-        return replace(ratings, codes=codes).subset(drawn)
+        return replace(ratings, codes=codes)
 
     def draw(self, ratings: Ratings, people: Sequence[str]) -> Draw:
         """Return how the units in `ratings`, the result of `table`, were drawn, and the looks at them.
@@ -214,7 +209,7 @@ class JudgeUnits:
         panel, run = self.source.panel, self.source.run_of(self.judge)
         if not panel.lacks_labels(self.judge):
             return ""
-        units = [panel.table.units[i] for i in np.flatnonzero(panel.by_others)]
+        units = list(panel.table.subset(panel.by_others).units)
         # The judge has labels, but it was fitted on these questions, or their sealed test is closed for it.
         if run is not None and run in judges_of(self.source.store.conn, panel.field, units):
             return ""
@@ -335,4 +330,4 @@ def _read_lost_labels(store: Store, field: str, sequence: DrawnSequence | None) 
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> BoolArray:
     """Return a boolean mask over the table's units that is true for each of the given units."""
     chosen = set(units)
-    return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)
+    return ratings.find(chosen)

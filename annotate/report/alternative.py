@@ -86,7 +86,7 @@ def latent(subject: Subject) -> Section:
     name = "estimated class"
     codes = np.full(subject.panel.table.n_units, MISSING, dtype=np.int64)
     # If units are weighted, unsampled units are not in the table.
-    classified = np.isin(subject.panel.table.units, table.units)
+    classified = subject.panel.table.find(tuple(table.units))
     codes[classified] = model.codes
     # An annotator can have any name.
     while name in subject.panel.table.annotators:

@@ -10,6 +10,7 @@ from judge.document.blocks import Block, CaseLabel, Cases, Disagreement, Paragra
 from judge.document.cells import format_count
 from judge.labels import relation
 from judge.prompts.inputs import LIST_INPUTS
+from judge.stats.aggregate import tally_votes
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
 from judge.store.inputs import decode
@@ -75,10 +76,13 @@ def _rank(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
     if sure is not None:
         # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of people.
         # A label without a probability comes after the labels with one.
-        keys.append(np.round(np.nan_to_num(sure[differ, judged[differ]], nan=-1.0) * 20))
+        probabilities = sure.on(differ)[np.arange(len(differ)), judged[differ]]
+        keys.append(np.round(np.nan_to_num(probabilities, nan=-1.0) * 20))
         criteria.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
-        counts = subject.panel.table.select(subject.panel.people).counts[differ].astype(np.float64)
+        counts = tally_votes(
+            subject.panel.table.select(subject.panel.people).codes[differ], len(subject.panel.domain)
+        ).astype(np.float64)
         votes = counts.sum(axis=1)
         share = counts[np.arange(len(differ)), true[differ]] / np.maximum(votes, 1)
         keys.append(share)
@@ -115,7 +119,8 @@ def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
 def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
     code = int(subject.panel.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
-    probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
+    own = np.nan if sure is None else sure.on(np.array([u]))[0, code]
+    probability = "" if np.isnan(own) else f"probability {own:.2f}"
     # Reasons are stored under the run's id, whereas the report names a judge by its model.
     who = subject.run_ids.get(name, name)
     reason = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])

@@ -245,7 +245,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     if weights is not None:
         mask = mask & np.isfinite(weights)
         weights = weights[mask]
-    masses = subject.panel.distributions[judge][mask]
+    masses = subject.panel.distributions[judge].on(mask)
     # Some probability can be on tokens that do not stand for a label.
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)

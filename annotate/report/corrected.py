@@ -55,13 +55,10 @@ def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
     label equals the reference label, otherwise 0. Units without a reference label have no human value.
     """
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
-    given = subject.has_label(judge)
-    stated = np.full(len(judged), np.nan)
     sure = subject.panel.distributions.get(judge)
-    if sure is not None:
-        # Some probability can be on tokens that do not stand for a label.
-        stated[given] = sure[given, judged[given]] / sure.sum(axis=1)[given]
-    right = np.where(given & subject.has_label(reference), (judged == true).astype(np.float64), np.nan)
+    stated = np.full(len(judged), np.nan) if sure is None else sure.of_labels(judged)
+    both = subject.has_label(judge) & subject.has_label(reference)
+    right = np.where(both, (judged == true).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
     # With few labels, a corrected share can be outside 0 to 1.
     return replace(_pair_labels(subject, name, stated, right), bounds=(0.0, 1.0))
@@ -115,8 +112,7 @@ def _sample(store: Store, subject: Subject) -> str:
     """Return a sentence on whether the labelled units are known to be a random sample."""
     if subject.reference_kind == "gold":
         return "The study does not record how units were selected for gold labels."
-    labelled = np.flatnonzero(subject.has_label(subject.reference or ""))
-    used = {subject.panel.table.units[i] for i in labelled}
+    used = set(subject.panel.table.subset(subject.has_label(subject.reference or "")).units)
     drawn = read_sampled_units(store, subject.options.batch, subject.panel.field)
     if outside := len(used - drawn):
         return f"The study does not record that {outside:,} of the {len(used):,} labelled units were drawn at random."
@@ -162,7 +158,7 @@ def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping
     mask = subject.panel.asked_units[judge]
     unit_weights = None
     if weights:
-        of = np.array([weights.get(unit, np.nan) for unit in subject.panel.table.units])[mask]
+        of = subject.panel.table.spread(weights)[mask]
         used = of[~np.isnan(e.human[mask])]
         # Equal weights do not change an estimate. A unit without a weight has nan.
         unit_weights = of if len(used) and np.ptp(used) > 1e-9 else None

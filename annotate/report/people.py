@@ -135,7 +135,7 @@ def sampling(store: Store, subject: Subject) -> Section:
         else batch_facts(store, subject.options.batch, subject.panel.field)
     )
     if not subject.table:
-        labelled = [subject.panel.ratings.units[i] for i in np.flatnonzero(subject.panel.by_people)]
+        labelled = list(subject.panel.ratings.subset(subject.panel.by_people).units)
         if repeated := describe_near_duplicates(store, labelled):
             blocks.append(Paragraph(f"{repeated}.", "note"))
     blocks += describe_tasks(store, subject)

@@ -14,7 +14,6 @@ from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference, resolve
 from judge.labels.scope import Scope, describe_conflicts, fields_of, read_panel
 from judge.prompts.load import Task
-from judge.stats import MISSING
 from judge.stats.metrics import get_title
 from judge.stats.ratings import BoolArray, IntArray
 from judge.store import Store
@@ -126,8 +125,7 @@ class Subject:
 
     def has_label(self, name: str) -> BoolArray:
         """Return a mask of the units that have a label in this column."""
-        labelled: BoolArray = self.panel.labels_of(name) != MISSING
-        return labelled
+        return self.panel.has_label(name)
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
         """Return the named coefficients for two annotators.

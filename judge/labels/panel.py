@@ -7,7 +7,7 @@ compared annotators were asked to label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import cached_property
@@ -30,6 +30,8 @@ from judge.types import AnnotatorKind, Measure
 # With more distinct numbers than this, they are scores and not labels: measures that count labels are not
 # computed.
 MOST_LABELS = 200
+AT_ONCE = 20_000
+"""The number of units whose probabilities are in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,38 @@ class Derived:
     n_agreed: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Distributions:
+    """A judge's label probabilities on the units of a table.
+
+    They are read when they are needed, because those of a million units take more memory than everything else.
+    """
+
+    rowids: IntArray
+    """One number for each unit of the table, in ascending order."""
+    read: Callable[[IntArray], FloatArray]
+    """Returns an array [units, labels] for some of these numbers. A unit without probabilities has a row of nan."""
+
+    def on(self, units: BoolArray | IntArray) -> FloatArray:
+        """Return the probabilities of some units, given as a mask or as positions in ascending order."""
+        return self.read(self.rowids[units])
+
+    def of_labels(self, codes: IntArray) -> FloatArray:
+        """Return, for each unit, the share of its label `codes[u]` in the probability of all labels; nan without a label."""
+        shares = np.full(len(codes), np.nan)
+        labelled = np.flatnonzero(codes != MISSING)
+        for start in range(0, len(labelled), AT_ONCE):
+            at = labelled[start : start + AT_ONCE]
+            masses = self.on(at)
+            # Some probability can be on tokens that do not stand for a label.
+            shares[at] = masses[np.arange(len(at)), codes[at]] / masses.sum(axis=1)
+        return shares
+
+    def select(self, units: BoolArray) -> Distributions:
+        """Return the probabilities for a table of only these units."""
+        return replace(self, rowids=self.rowids[units])
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
     """The labels for one field: `ratings` is the table, and `kinds` maps each annotator to their kind.
@@ -65,7 +99,7 @@ class Panel:
 
     - `task`: the task that defines the field, or None if the study has no such task
     - `shown`: the name of each run in the table, by run id
-    - `distributions[name][u, k]`: the probability of `domain[k]`, or nan if it is not stored
+    - `distributions[name]`: the probabilities of the labels, which are read when they are needed
     - `outside[name]`: the number of labels outside the domain, by label; they are not used in any measure
     - `inside`: a mask of the units that a batch drew; judges keep their labels on other units, which are
       needed to correct estimates with human labels
@@ -83,7 +117,7 @@ class Panel:
     source: str = ""
     task: Task | None = None
     shown: Mapping[str, str] = default(default_factory=dict)
-    distributions: Mapping[str, FloatArray] = default(default_factory=dict)
+    distributions: Mapping[str, Distributions] = default(default_factory=dict)
     outside: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
     inside: BoolArray | None = None
     weights: Mapping[str, float] = default(default_factory=dict)
@@ -226,13 +260,17 @@ class Panel:
         """Return the codes of one column of `table`."""
         return self.table.column(name)
 
+    def has_label(self, name: str) -> BoolArray:
+        """Return a mask of the units that have a label in this column of `table`."""
+        return self.table.has_label(name)
+
     @cached_property
     def by_others(self) -> BoolArray:
         """A mask of the units that have a human, gold or adjudicated label."""
         labelled = np.zeros(self.ratings.n_units, dtype=np.bool_)
         for name in self.ratings.annotators:
             if name not in self.judges:
-                labelled |= self.ratings.column(name) != MISSING
+                labelled |= self.ratings.has_label(name)
         return labelled
 
     def lacks_labels(self, judge: str) -> bool:
@@ -241,9 +279,7 @@ class Panel:
         This is the case if the judge labelled none of the units that have such a label. The result is False
         if no unit has such a label.
         """
-        return bool(self.by_others.any()) and not bool(
-            (self.ratings.column(judge)[self.by_others] != MISSING).any()
-        )
+        return bool(self.by_others.any()) and not bool(self.ratings.has_label(judge)[self.by_others].any())
 
     def move_unlabelled_last(self) -> Panel:
         """Return the panel with its unlabelled judges (see `lacks_labels`) moved to the end."""
@@ -298,14 +334,12 @@ class Panel:
         # How gold units were chosen is not recorded.
         if any(name in self.select_kinds(AnnotatorKind.GOLD) for name in names):
             return table
-        drawn = (
-            np.array([unit in self.weights for unit in table.units], dtype=np.bool_) if self.weights else None
-        )
-        if drawn is None or not drawn.any():
+        weights = table.spread(self.weights) if self.weights else None
+        if weights is None or np.isnan(weights).all():
             return table
         # Units without a weight were not sampled and represent only themselves.
-        sampled = table.subset(drawn)
-        return sampled.with_weights(np.array([self.weights[unit] for unit in sampled.units]))
+        drawn = np.isfinite(weights)
+        return table.subset(drawn).with_weights(weights[drawn])
 
     def design_weights(self, *names: str) -> FloatArray | None:
         """Return the design weight of each unit in `table`, with nan for units that were not sampled.
@@ -314,7 +348,7 @@ class Panel:
         """
         if self.add_weights(self.table, *names).weights is None:
             return None
-        return np.array([self.weights.get(unit, np.nan) for unit in self.table.units])
+        return self.table.spread(self.weights)
 
     @cached_property
     def of_draw(self) -> Ratings:
@@ -441,9 +475,9 @@ class Panel:
 
         If the mask `inside` is given, only the units in it are considered.
         """
-        in_reference = self.labels_of(reference) != MISSING
+        in_reference = self.has_label(reference)
         in_reference = in_reference if inside is None else in_reference & inside
-        return [name for name in judges if (self.labels_of(name)[in_reference] != MISSING).any()]
+        return [name for name in judges if self.has_label(name)[in_reference].any()]
 
     def select(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
         """Return a panel with only some units and some annotators."""
@@ -454,7 +488,7 @@ class Panel:
             requested=self.requested[units][:, columns],
             kinds={n: self.kinds[n] for n in annotators},
             looks={n: look for n, look in self.looks.items() if n in annotators},
-            distributions={n: p[units] for n, p in self.distributions.items() if n in annotators},
+            distributions={n: p.select(units) for n, p in self.distributions.items() if n in annotators},
             inside=None if self.inside is None else self.inside[units],
         )
 

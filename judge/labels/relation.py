@@ -9,21 +9,15 @@ All statistics except self-consistency and revisions are computed on these label
 """
 
 import sqlite3
-from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from judge.stats.ratings import IntArray
 from judge.store.label_rows import FIRST, OLD_TEXT
 from judge.store.runs import DRIFT, TRIED
 from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
-# Stored distributions in memory at once: a run may have a million of them.
-CHUNK = 20_000
 SOURCES_OF_ANSWERS = (
     "(SELECT json_group_object(j.key, json(l.sources)) FROM json_each(a.answers) AS j "
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
@@ -40,55 +34,6 @@ def values(
     """Return the label that an annotator assigned to each unit."""
     query = f"SELECT unit_id, value FROM labels WHERE {ONE}"
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
-
-
-def codes(conn: sqlite3.Connection, annotator: str, field: str) -> tuple[IntArray, IntArray, list[str]]:
-    """Return one annotator's labels as (rowids of the units, codes, labels).
-
-    The rowids are in ascending order. The code of a label is its position in the list of labels.
-    """
-    query = f"SELECT u.rowid, l.value FROM labels AS l JOIN units AS u USING (unit_id) WHERE {ONE}"
-    code_of: dict[str, int] = {}
-    # Arrays of 8 bytes a row: a list of a million Python integers would need several times the memory.
-    rowids, label_codes = array("q"), array("q")
-    for rowid, value in conn.execute(query, [annotator, field, "first", 0]):
-        rowids.append(rowid)
-        label_codes.append(code_of.setdefault(value, len(code_of)))
-    unit_rowids = np.array(rowids, np.int64)
-    order = np.argsort(unit_rowids)
-    return unit_rowids[order], np.array(label_codes, np.int64)[order], list(code_of)
-
-
-def distributions(
-    conn: sqlite3.Connection, annotator: str, field: str
-) -> Iterator[tuple[IntArray, list[str]]]:
-    """Yield one annotator's stored distributions in chunks: the rowids of the units, and the distributions (JSON)."""
-    query = (
-        "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
-        f"WHERE {ONE} AND l.distribution IS NOT NULL"
-    )
-    cursor = conn.execute(query, [annotator, field, "first", 0])
-    while rows := cursor.fetchmany(CHUNK):
-        yield np.array([rowid for rowid, _ in rows], np.int64), [text for _, text in rows]
-
-
-def rows_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
-    """Return the rowids of these units in ascending order."""
-    query = "SELECT rowid FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
-    return _rowids(conn.execute(query, [dumps(sorted(units))]))
-
-
-def read_judged_rows(conn: sqlite3.Connection, run: str) -> IntArray:
-    """Return the rowids of the units that a run has judged, with or without a label, in ascending order."""
-    query = (
-        "SELECT u.rowid FROM units AS u WHERE EXISTS "
-        "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = 0) ORDER BY u.rowid"
-    )
-    return _rowids(conn.execute(query, [run]))
-
-
-def _rowids(rows: Iterable[tuple[int]]) -> IntArray:
-    return np.fromiter((rowid for (rowid,) in rows), dtype=np.int64)
 
 
 def column(
@@ -261,16 +206,6 @@ def count_by_version(conn: sqlite3.Connection, field: str, batch: str | None = N
         f"WHERE a.kind = 'human' AND l.field = ?1 AND ({inside}) GROUP BY 1"
     )
     return dict(conn.execute(query, [field, batch]).fetchall())
-
-
-def read_other_versions(conn: sqlite3.Connection, person: str, field: str, version: str) -> IntArray:
-    """Return the rowids of the units that a person labelled in batches, but in no batch of this version of the task."""
-    query = (
-        f"SELECT u.rowid FROM {FIRST} JOIN units AS u USING (unit_id) JOIN json_each(l.sources) AS s "
-        "JOIN batches AS b ON s.value = 'batch:' || b.batch WHERE l.annotator_id = ? AND l.field = ? "
-        "GROUP BY u.rowid HAVING NOT max(b.task = ?) ORDER BY u.rowid"
-    )
-    return _rowids(conn.execute(query, [person, field, version]))
 
 
 def _nest(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:

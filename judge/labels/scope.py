@@ -7,21 +7,22 @@ fields_of(store)                               # the fields that can be read
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from judge.errors import BadInput, UsageError
-from judge.labels import relation
+from judge.labels import reader, relation
 from judge.labels.annotators import find_annotators
 from judge.labels.batches import members, weights
 from judge.labels.definitions import definition_of, definitions_of, read_stored_tasks
-from judge.labels.panel import Panel
-from judge.labels.stored import StoredColumn, UnitRows, read_probabilities, tabulate
+from judge.labels.panel import Distributions, Panel
 from judge.labels.values import NUMERIC, alike, canonical
 from judge.notes import Note
 from judge.prompts.load import Task
 from judge.stats import Ratings
+from judge.stats.ratings import IntArray, UnitIds
 from judge.store import Store, splits
 from judge.store.label_rows import OLD_TEXT
 from judge.store.origin import origins
@@ -94,20 +95,25 @@ def describe_conflicts(store: Store, field: str | None = None) -> str:
 
 
 def read_panel(
-    store: Store, scope: Scope, *, distributions: bool = True, text: bool = False, opened: bool = False
+    store: Store,
+    scope: Scope,
+    *,
+    distributions: bool = True,
+    text: bool = False,
+    opened: bool = False,
+    only_drawn: bool = False,
 ) -> Panel:
     """Return all annotators' labels for the field.
 
     Each row is a unit that at least one of the annotators labelled or was asked to label. People who have no
     usable label for the field are left out. A batch restricts the human labels to the batch's annotators and
-    units, but does not restrict the judges' labels.
+    units, but does not restrict the judges' labels, unless `only_drawn` is True: then only the batch's units are read.
 
     If human labels are also read, a run's labels on the task's sealed test are left out until a use of the
     test is logged for that run. If `opened` is True, these labels are kept. The caller must then log the use,
     or leave out the units of the test.
 
-    If `distributions` is False, the distributions are not read, which saves a third of the time. If `text` is
-    True, a text field is also accepted; the labels that occur are its domain.
+    If `distributions` is False, the panel has no distributions. If `text` is True, a text field is also accepted; the labels that occur are its domain.
 
     Raises UsageError for unknown names, for a text field and for a field without labels. Raises BadInput if a
     label of a numeric field is not a number.
@@ -129,7 +135,13 @@ def read_panel(
             f"(fields with labels: {coded})"
         )
     batch = members(store, scope.batch) if scope.batch is not None else None
-    columns = [StoredColumn.from_study(store, n, scope, kinds[n], batch) for n in names]
+    drawn = reader.rowids_of(store.conn, batch.units) if batch is not None else None
+    columns = [
+        reader.read_judge(store.conn, n, name, drawn if only_drawn else None)
+        if kinds[n] is AnnotatorKind.JUDGE
+        else reader.read_other(store.conn, n, name, kinds[n], batch)
+        for n in names
+    ]
     # A look must be logged before anybody can read a number on the sealed test. Otherwise the number spends none of
     # the error rate.
     closed = 0
@@ -137,38 +149,43 @@ def read_panel(
         closed = _close(store, chosen, [c for c in columns if kinds[c.annotator] is AnnotatorKind.JUDGE])
     # A person without any label in this batch would only lower every coverage.
     columns = [c for c in columns if len(c.requested) or kinds[c.annotator] is not AnnotatorKind.HUMAN]
-    drawn = relation.rows_of(store.conn, batch.units) if batch is not None else None
     if drawn is not None and not any(np.isin(drawn, c.requested).any() for c in columns):
         raise UsageError(f"no unit in the batch has a label for '{name}'")
     # Some columns were removed above, and all later arrays are in the order of the remaining columns.
     names = [c.annotator for c in columns]
-    rows = UnitRows.from_columns(store, columns)
-    units = rows.units
-    if not units:
+    rowids = reader.union(columns)
+    if not len(rowids):
         raise BadInput(f"{store.path}: there is no first label for '{name}'")
     # A column stores its distinct labels once; after a batch or a sealed test is cut out, some of them no longer occur.
-    values = {c.values[at] for c in columns for at in np.unique(c.codes).tolist()}
+    values = {
+        c.labels.values[at] for c in columns for at in np.flatnonzero(np.bincount(c.labels.codes)).tolist()
+    }
     if not values and (conflicts_text := describe_conflicts(store, name)):
         raise BadInput(f"{store.path}: no label for '{name}' can be used: {conflicts_text}")
     domain = _domain(scope, level, chosen, values)
     if chosen is None and scope.order is None:
         notes.append(Note("no_task", field=name, level=level))
         notes += alike(domain)
-    codes, requested, strangers = tabulate(columns, rows, domain, name if level in NUMERIC else None)
+    codes, requested, strangers = reader.tabulate(columns, rowids, domain, name if level in NUMERIC else None)
     table_names = [shown.get(n, n) for n in names]
     outside = {n: dict(o) for n, o in zip(table_names, strangers, strict=True) if o}
     for annotator, unknown_labels in outside.items():
         notes.append(Note("outside", who=annotator, field=name, labels=tuple(unknown_labels.items())[:5]))
     notes += [Note("origin", who=shown[run], text=text) for run, text in origins(store.conn, names).items()]
     looks: dict[str, Look] = {}
-    if chosen is not None and (sealed := _note_sealed_test(store, chosen, rows, closed)):
+    if chosen is not None and (sealed := _note_sealed_test(store, chosen, rowids, closed)):
         notes += sealed
         logged = splits.looks(store, splits.home(store, chosen))
         looks = {shown[run]: look for run in names if run in shown for look in logged if run in look.runs}
     probabilities = {
-        c.annotator: read_probabilities(store, c, scope, rows, domain)
+        shown[c.annotator]: Distributions(
+            rowids, partial(reader.read_distributions, store.conn, c.annotator, name, domain)
+        )
         for c in columns
-        if distributions and kinds[c.annotator] is AnnotatorKind.JUDGE and level not in NUMERIC
+        if distributions
+        and kinds[c.annotator] is AnnotatorKind.JUDGE
+        and level not in NUMERIC
+        and relation.has_distributions(store.conn, c.annotator, name)
     }
     conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}
     if conflicts:
@@ -189,16 +206,20 @@ def read_panel(
         field=name,
         task=chosen,
         level=level,
-        ratings=Ratings.from_codes(codes, domain, table_names, clusters=rows.question, units=units),
+        ratings=Ratings.from_codes(
+            codes,
+            domain,
+            table_names,
+            clusters=reader.read_questions(store.conn, rowids),
+            units=UnitIds(rowids, reader.StudyUnits(store.conn)),
+        ),
         requested=requested,
         kinds={shown.get(n, n): kinds[n] for n in names},
         shown={run: n for run, n in shown.items() if run in names},
-        distributions={
-            shown.get(name, name): table for name, table in probabilities.items() if table is not None
-        },
+        distributions=probabilities,
         outside=outside,
         notes=tuple(notes),
-        inside=None if drawn is None else np.isin(rows.rowids, drawn),
+        inside=None if drawn is None else np.isin(rowids, drawn),
         weights=weights(store, scope.batch, name),
         layers=by_layer,
         looks=looks,
@@ -220,30 +241,29 @@ def _domain(scope: Scope, level: str, task: Task | None, values: set[str]) -> li
     return list(scope.order or (task.domain(scope.field) if task else sorted(values)))
 
 
-def _close(store: Store, task: Task, judges: Sequence[StoredColumn]) -> int:
+def _close(store: Store, task: Task, judges: Sequence[reader.AnnotatorColumn]) -> int:
     """Remove a run's labels on the sealed test, unless a use of the test is logged for this run.
 
     Return the number of runs whose labels were removed.
     """
     n, home = 0, splits.home(store, task)
     for column in judges:
-        units = relation.rows_of(store.conn, splits.read_closed_units(store, home, column.annotator))
+        units = reader.rowids_of(store.conn, splits.read_closed_units(store, home, column.annotator))
         if np.isin(units, column.requested).any():
             column.leave_out(units)
             n += 1
     return n
 
 
-def _note_sealed_test(store: Store, task: Task, rows: UnitRows, closed: int) -> list[Note]:
+def _note_sealed_test(store: Store, task: Task, rowids: IntArray, closed: int) -> list[Note]:
     """Return notes on the sealed test, if some of these units belong to it. The list is empty if there is no
     split.
     """
     home = splits.home(store, task)
     if splits.read_split(store, home) is None:
         return []
-    parts = splits.questions(store, home)
-    test = np.array([parts.get(question) == "test" for question in rows.questions], dtype=np.bool_)
-    n = int(test[rows.question].sum())
+    test = [question for question, part in splits.questions(store, home).items() if part == "test"]
+    n = int(np.isin(rowids, reader.rowids_of_questions(store.conn, test)).sum())
     if not n:
         return []
     looked = splits.describe_looks(store, home)

@@ -90,7 +90,7 @@ class Split:
         any_unit = np.empty(table.n_clusters, dtype=np.int64)
         # Any unit of a cluster identifies its question.
         any_unit[table.clusters] = np.arange(table.n_units)
-        return [self.question_of[table.units[at]] for at in any_unit.tolist()]
+        return [self.question_of[unit] for unit in table.ids(any_unit.tolist())]
 
     @cached_property
     def question_of(self) -> Mapping[str, str]:

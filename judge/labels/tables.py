@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from judge.errors import BadInput, UsageError
-from judge.labels.panel import Panel
+from judge.labels.panel import Distributions, Panel
 from judge.labels.rows import read_rows, table
 from judge.labels.values import NUMERIC, alike, number, probabilities
 from judge.notes import Note
@@ -262,11 +262,8 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
     return cells
 
 
-def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict[str, FloatArray]:
-    """Return each judge's label probabilities as an array of units x labels.
-
-    A unit without probabilities has a row of nan.
-    """
+def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict[str, Distributions]:
+    """Return each judge's label probabilities."""
     by_judge: dict[str, FloatArray] = {}
     for judge, unit, text, line in cells.masses:
         try:
@@ -275,7 +272,8 @@ def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict
             raise BadInput(e.reason, path=cells.path, line=line, field=layout.probabilities or "") from e
         table = by_judge.setdefault(judge, np.full((len(cells.units.names), len(domain)), np.nan))
         table[cells.units.place[unit]] = [distribution.probabilities[label] for label in domain]
-    return by_judge
+    numbers = np.arange(len(cells.units.names))
+    return {judge: Distributions(numbers, table.__getitem__) for judge, table in by_judge.items()}
 
 
 def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[IntArray, tuple[str, ...]]:

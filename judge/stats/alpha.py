@@ -41,7 +41,11 @@ def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | 
     domain = numbers if level in ("interval", "ratio") else np.arange(q, dtype=np.float64)
     level = cast(Level, level)
     # The package's default level is interval, so the level is always passed.
-    return float(krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level))
+    return float(
+        krippendorff.alpha(
+            value_counts=counts.astype(np.int64), value_domain=domain, level_of_measurement=level
+        )
+    )
 
 
 @dataclass(frozen=True)

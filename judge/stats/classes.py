@@ -65,8 +65,9 @@ def class_scores(
 
     The measures are named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision =
     TP / predicted, recall = TP / reference, F1 = 2 TP / (predicted + reference). macro_f1 is the mean F1 over
-    the labels that either annotator used. The values are those of scikit-learn
-    (`precision_recall_fscore_support`, zero_division=nan).
+    the labels that either annotator used. The values equal those of scikit-learn
+    (`precision_recall_fscore_support`, zero_division=nan), which is not used here, because its import takes a second and
+    90 MB.
 
     n is the number of units in the denominator. If it is zero, the value is None with a reason, never 0. The
     coverage of every measure is the share of units that both annotators labelled. For `options`, see
@@ -85,7 +86,6 @@ def class_scores(
     n_units = int(cells.count[used].sum())
     both = used[cells.of_unit]
     n_clusters = n_present(table.clusters[both])
-    package = _package_scores(confusion(ratings, predicted, reference)) if n_units else {}
     silent = f"no unit is labelled by both '{predicted}' and '{reference}'"
 
     def score(
@@ -103,7 +103,6 @@ def class_scores(
             undefined=lambda: reason if n_units else silent,
             clustered=table.clustered,
             trials=trials,
-            by_package=package.get(name),
         )
 
     estimates = [
@@ -144,33 +143,6 @@ def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
     f1 = ratio(2 * sums[:, :q], given)
     used = given > 0
     return ratio(np.where(used, f1, 0.0).sum(axis=1), used.sum(axis=1).astype(np.float64))
-
-
-def _package_scores(matrix: Confusion) -> dict[str, float]:
-    """Return scikit-learn's precision, recall and F1 for every label.
-
-    This is the only function that imports scikit-learn.
-    """
-    # The import takes a second or more.
-    from sklearn.metrics import precision_recall_fscore_support
-
-    q = len(matrix.labels)
-    # Codes are passed, not labels: scikit-learn would sort strings by name, and drop items outside `labels`.
-    reference, predicted = np.divmod(np.arange(q * q), q)
-    scores = precision_recall_fscore_support(
-        reference,
-        predicted,
-        labels=np.arange(q),
-        sample_weight=matrix.matrix.ravel(),
-        zero_division=np.nan,
-        average=None,
-    )
-    return {
-        f"{name}:{label}": float(value)
-        for name, values in zip(("precision", "recall", "f1"), scores[:3], strict=True)
-        for label, value in zip(matrix.labels, values, strict=True)
-        if np.isfinite(value)
-    }
 
 
 def class_agreement(

@@ -36,15 +36,16 @@ def collapse(table: IntArray) -> Patterns:
     if size >= 2**62:
         rows, of_unit = np.unique(table, axis=0, return_inverse=True)
         return Patterns(rows, of_unit.reshape(-1).astype(np.int64))
-    key = np.zeros(len(table), dtype=np.int64)
+    # A table may have millions of units, and most have few patterns.
+    key: IntArray = np.zeros(len(table), dtype=np.int16 if size < 2**15 else np.int64)
     for column, base, span in zip(table.T, low, spans, strict=True):
         key *= span
-        key += column - base
+        key += column.astype(key.dtype) - base
     # A counting table is several times faster than a sort.
     if size <= max(4 * len(table), 4096):
         present = np.bincount(key, minlength=size) > 0
         distinct = np.flatnonzero(present)
-        rank = np.cumsum(present) - 1
+        rank = (np.cumsum(present) - 1).astype(key.dtype)
         of_unit = rank[key]
     else:
         distinct, of_unit = np.unique(key, return_inverse=True)
@@ -53,7 +54,7 @@ def collapse(table: IntArray) -> Patterns:
     for j in range(len(spans) - 1, -1, -1):
         rows[:, j] = rest % spans[j] + low[j]
         rest //= spans[j]
-    return Patterns(rows, of_unit.astype(np.int64))
+    return Patterns(rows, of_unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,13 +18,62 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 MISSING = -1
+_UNITS_AT_ONCE = 20_000
+
+
+def compact(codes: NDArray[np.integer], n_values: int) -> IntArray:
+    """Return the codes as the smallest type of integer that holds -1 and `n_values` values.
+
+    Labels have few values, and a table may have millions of units. Whoever computes with codes, instead of comparing or
+    counting them, converts them first: `Ratings.column` does.
+    """
+    kind = np.int8 if n_values <= 127 else np.int16 if n_values <= 2**15 - 1 else np.int64
+    return codes.astype(kind, copy=False)
+
+
+class UnitSource(Protocol):
+    """Something that knows the ids of units, such as a study."""
+
+    def read_ids(self, rowids: IntArray) -> list[str]:
+        """Return the ids of these units, in this order."""
+
+    def find_rowids(self, ids: Sequence[str]) -> IntArray:
+        """Return the rowids of these units, in this order."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitIds(Sequence[str]):
+    """The ids of a table's units, which are read when they are needed.
+
+    A million ids take 70 MB, and a table of a study needs those of the rows that it prints.
+    """
+
+    rowids: IntArray
+    source: UnitSource
+
+    def __len__(self) -> int:
+        return len(self.rowids)
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self.rowids), _UNITS_AT_ONCE):
+            yield from self.source.read_ids(self.rowids[start : start + _UNITS_AT_ONCE])
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return replace(self, rowids=self.rowids[at])
+        return self.source.read_ids(self.rowids[[at]])[0]
+
+    def select(self, mask: BoolArray) -> UnitIds:
+        """Return the ids where the mask is true."""
+        return replace(self, rowids=self.rowids[mask])
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
     """A table of the labels that annotators gave to units.
 
-    `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1.
+    `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1. Its type is the
+    smallest type of integer for this domain (see `compact`).
     `domain` is the task's declared list of labels, in order, including labels that nobody used. `clusters[u]`
     numbers the question that unit `u` belongs to; `clustered` is False if every unit is its own cluster.
     Build a table with `from_rows` or `from_codes`, which validate their input.
@@ -37,7 +86,7 @@ class Ratings:
     # Unused labels stay in the domain, because weights and chance corrections depend on them.
     domain: tuple[str, ...]
     annotators: tuple[str, ...]
-    units: tuple[str, ...]
+    units: Sequence[str]
     clusters: IntArray
     clustered: bool
     weights: FloatArray | None = None
@@ -104,13 +153,16 @@ class Ratings:
             raise BadInput(
                 f"codes must have the shape units x annotators; there are {len(names)} annotators, but the shape is {array.shape}"
             )
-        checked = array.astype(np.int64)
-        bad = np.argwhere((checked < MISSING) | (checked >= len(labels)))
+        bad = np.argwhere((array < MISSING) | (array >= len(labels)))
         if len(bad):
             u, a = bad[0]
             where = units[int(u)] if units is not None else f"row {int(u)}"
-            raise BadInput(f"code {checked[u, a]} of '{names[a]}' on {where} is outside 0..{len(labels) - 1}")
-        ids = tuple(units) if units is not None else tuple(str(i) for i in range(len(array)))
+            raise BadInput(f"code {array[u, a]} of '{names[a]}' on {where} is outside 0..{len(labels) - 1}")
+        ids: Sequence[str]
+        if units is None:
+            ids = tuple(str(i) for i in range(len(array)))
+        else:
+            ids = units if isinstance(units, UnitIds) else tuple(units)
         if len(ids) != len(array):
             raise BadInput(f"there are {len(ids)} unit ids for {len(array)} rows")
         groups = np.asarray(clusters) if clusters is not None else np.arange(len(array))
@@ -118,7 +170,7 @@ class Ratings:
             raise BadInput(
                 f"clusters must have one value for each of {len(array)} units, but the shape is {groups.shape}"
             )
-        return cls._make(checked, labels, names, ids, groups)
+        return cls._make(array, labels, names, ids, groups)
 
     @classmethod
     def _make(
@@ -126,15 +178,14 @@ class Ratings:
         codes: IntArray,
         domain: tuple[str, ...],
         annotators: tuple[str, ...],
-        units: tuple[str, ...],
+        units: Sequence[str],
         clusters: ArrayLike,
         weights: FloatArray | None = None,
     ) -> Ratings:
-        distinct, numbered = np.unique(np.asarray(clusters), return_inverse=True)
+        n, numbered = _number(np.asarray(clusters))
         # Columns are contiguous in memory, because all later code reads whole columns.
-        codes = np.asfortranarray(codes)
-        clustered = len(distinct) < len(codes)
-        return cls(codes, domain, annotators, units, numbered.astype(np.int64), clustered, weights)
+        codes = np.asfortranarray(compact(codes, len(domain)))
+        return cls(codes, domain, annotators, units, numbered, n < len(codes), weights)
 
     def with_weights(self, weights: FloatArray) -> Ratings:
         """Return the table with a weight for each unit. Raises BadInput if the number of weights is wrong, or
@@ -155,30 +206,40 @@ class Ratings:
     @cached_property
     def counts(self) -> IntArray:
         """The number of annotators who gave each label to each unit: units x labels."""
-        table = np.zeros((self.n_units, len(self.domain)), dtype=np.int64)
+        table = np.zeros(
+            (self.n_units, len(self.domain)), dtype=np.int8 if len(self.annotators) <= 127 else np.int64
+        )
         for column in self.codes.T:
             rated = column >= 0
             table[rated, column[rated]] += 1
         return table
 
     def column(self, annotator: str) -> IntArray:
-        """Return the codes of one annotator. Raises BadInput if the name is unknown."""
+        """Return the codes of one annotator, as int64. Raises BadInput if the name is unknown."""
+        return self.codes[:, self._place(annotator)].astype(np.int64)
+
+    def has_label(self, annotator: str) -> BoolArray:
+        """Return a mask of the units that the annotator labelled. Raises BadInput if the name is unknown."""
+        return np.asarray(self.codes[:, self._place(annotator)] != MISSING)
+
+    def _place(self, annotator: str) -> int:
         if annotator not in self.annotators:
             raise BadInput(f"no annotator '{annotator}'; available: {', '.join(self.annotators)}")
-        return self.codes[:, self.annotators.index(annotator)]
+        return self.annotators.index(annotator)
 
     def select(self, annotators: Sequence[str]) -> Ratings:
         """Return the same units with only these annotators, in this order."""
-        codes = np.empty((self.n_units, len(annotators)), dtype=np.int64, order="F")
+        codes = np.empty((self.n_units, len(annotators)), dtype=self.codes.dtype, order="F")
         for j, name in enumerate(annotators):
-            codes[:, j] = self.column(name)
+            codes[:, j] = self.codes[:, self._place(name)]
         return replace(self, codes=codes, annotators=tuple(annotators))
 
     def subset(self, mask: BoolArray) -> Ratings:
         """Return the units where `mask` is true, with the same annotators and clusters."""
         if mask.all():
             return self
-        kept = tuple(compress(self.units, mask.tolist()))
+        units = self.units
+        kept = units.select(mask) if isinstance(units, UnitIds) else tuple(compress(units, mask.tolist()))
         weights = None if self.weights is None else self.weights[mask]
         return Ratings._make(
             self.codes[mask], self.domain, self.annotators, kept, self.clusters[mask], weights
@@ -188,14 +249,32 @@ class Ratings:
         """Return the table with one more column, for example the majority vote."""
         if name in self.annotators:
             raise BadInput(f"the table already has an annotator '{name}'")
-        made = Ratings.from_codes(
-            np.column_stack([self.codes, codes]),
-            self.domain,
-            (*self.annotators, name),
-            clusters=self.clusters,
-            units=self.units,
-        )
-        return replace(made, weights=self.weights)
+        wider = np.empty((self.n_units, len(self.annotators) + 1), dtype=self.codes.dtype, order="F")
+        wider[:, :-1], wider[:, -1] = self.codes, codes
+        return replace(self, codes=wider, annotators=(*self.annotators, name))
+
+    def ids(self, at: Sequence[int]) -> list[str]:
+        """Return the ids of the units at these positions."""
+        if isinstance(self.units, UnitIds):
+            return self.units.source.read_ids(self.units.rowids[np.asarray(at, dtype=np.int64)])
+        return [self.units[i] for i in at]
+
+    def find(self, ids: Collection[str]) -> BoolArray:
+        """Return a mask of the units with these ids."""
+        return ~np.isnan(self.spread(dict.fromkeys(ids, 1.0)))
+
+    def spread(self, values: Mapping[str, float]) -> FloatArray:
+        """Return the value of each unit, or nan for a unit without a value. Values of other units are ignored."""
+        if not isinstance(self.units, UnitIds):
+            return np.array([values.get(unit, np.nan) for unit in self.units], dtype=np.float64)
+        spread = np.full(self.n_units, np.nan)
+        rowids = self.units.rowids
+        wanted = self.units.source.find_rowids(list(values))
+        at = np.searchsorted(rowids, wanted)
+        there = at < len(rowids)
+        there[there] = rowids[at[there]] == wanted[there]
+        spread[at[there]] = np.array(list(values.values()), dtype=np.float64)[there]
+        return spread
 
     def numbers(self, level: str) -> FloatArray:
         """Return the domain as numbers, for interval and ratio measures.
@@ -217,6 +296,23 @@ class Ratings:
         if level == "ratio" and (numbers < 0).any():
             raise BadInput("the level ratio needs non-negative numbers")
         return numbers
+
+
+def _number(clusters: NDArray[Any]) -> tuple[int, IntArray]:
+    """Return the number of distinct clusters, and each unit's cluster as a number from 0, in the order of the values."""
+    # Sorting a million numbers takes more memory than all labels of a table, so small numbers are counted instead.
+    if (
+        clusters.dtype.kind in "iu"
+        and len(clusters)
+        and 0 <= clusters.min() <= clusters.max() < 2 * len(clusters)
+    ):
+        there = np.bincount(clusters) > 0
+        n = int(there.sum())
+        if n == len(there):
+            return n, clusters.astype(np.int64, copy=False)
+        return n, (np.cumsum(there) - 1)[clusters]
+    distinct, numbered = np.unique(clusters, return_inverse=True)
+    return len(distinct), numbered.astype(np.int64)
 
 
 def effective_size(weights: FloatArray) -> float:

@@ -241,7 +241,13 @@ def _question(panel: Panel, table: Ratings, ids: Mapping[str, str]) -> Iterator[
     """
     # The same comparison with its runs in a different order is the same look, so it must not spend error rate again.
     order = [0, *(1 + np.argsort([ids[name] for name in table.annotators[1:]]))]
-    yield from (panel.field, panel.coefficient, list(table.domain), list(table.units), table.codes[:, order])
+    yield from (
+        panel.field,
+        panel.coefficient,
+        list(table.domain),
+        list(table.units),
+        table.codes[:, order].astype(np.int64),
+    )
 
 
 def _inside(panel: Panel, split: Split | None, part: str | None) -> BoolArray:

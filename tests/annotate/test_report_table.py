@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from judge.labels.scope import Scope, read_panel
@@ -66,8 +67,8 @@ def test_a_table_has_the_numbers_of_the_study_that_holds_the_same_labels(tmp_pat
     db = study(tmp_path / "study.db", made)
     with Store.open(db, create=False) as store:
         panel = read_panel(store, Scope("stance"))
+        sure = next(iter(panel.distributions.values())).on(np.arange(panel.ratings.n_units))
     table = panel.ratings
-    sure = next(iter(panel.distributions.values()))
     lines = [
         {
             "unit": f"{u:04}",  # in the order of the study: resamples are drawn in it

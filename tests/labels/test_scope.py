@@ -199,17 +199,18 @@ def test_stored_distributions_come_with_the_table(store: Store, tmp_path: Path) 
     judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1", "-d", tmp_path / "study.db")
     found = load_field(store, "stance")
     (name,) = found.distributions
-    table = found.distributions[name]
+    table = found.distributions[name].on(np.arange(6))
     # scripted/hash: half on the chosen label, 1 % on no label, the rest on the two others.
     assert table.shape == (6, 3) and np.allclose(table.sum(axis=1), 0.99)
     assert (table.argmax(axis=1) == found.ratings.column(name)).all()
     assert load_field(store, "stance", distributions=False).distributions == {}
 
 
-def test_only_three_modules_name_the_relation_in_sql() -> None:
+def test_only_four_modules_name_the_relation_in_sql() -> None:
     store = ROOT / "judge" / "store"
-    # One reads the panel, one writes runs and gold, one lets labels follow from what each source says.
+    # One reads arrays, one answers small questions, one writes runs and gold, one lets labels follow from what each source says.
     home = {
+        ROOT / "judge" / "labels" / "reader.py",
         ROOT / "judge" / "labels" / "relation.py",
         store / "label_rows.py",
         store / "label_sources.py",

@@ -1,0 +1,287 @@
+"""Read labels from a study as arrays. All numbers on labels are computed from what this module returns.
+
+A unit is identified by its rowid in the study, and a label by its code: the position of its value in a list of values. Ids
+and values become strings only where a row is printed, because a million strings need a hundred times the memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.labels import masses, relation
+from judge.labels.batches import Members
+from judge.labels.values import canonical
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, compact
+from judge.store.derived import read_seen_units
+from judge.store.study import dumps
+from judge.types import AnnotatorKind
+
+CHUNK = 20_000
+"""The number of rows that are in memory as Python objects at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCodes:
+    """One annotator's first labels: the unit `rowids[i]` has the label `values[codes[i]]`. The rowids are in ascending order."""
+
+    rowids: IntArray
+    codes: IntArray
+    values: list[str]
+
+    def select(self, kept: BoolArray) -> LabelCodes:
+        """Return only the labels where the mask is true."""
+        return LabelCodes(self.rowids[kept], self.codes[kept], self.values)
+
+    def in_domain(self, domain: Sequence[str], numeric_field: str | None = None) -> IntArray:
+        """Return the code of each label in `domain`, or MISSING for a label outside it.
+
+        `numeric_field` is the field's name if its labels are numbers, which then have one form each.
+        """
+        code_of = {label: code for code, label in enumerate(domain)}
+        codes = [code_of.get(canonical(v, numeric_field), MISSING) for v in self.values]
+        return compact(np.array([*codes, MISSING], dtype=np.int64)[self.codes], len(domain))
+
+
+def read_labels(
+    conn: sqlite3.Connection, annotator: str, field: str, only: IntArray | None = None
+) -> LabelCodes:
+    """Return one annotator's first labels for a field, on all units or `only` on the units with these rowids."""
+    # Labels for an old text have a layer of their own, so they are not read.
+    rows = _of_annotator("l.value", conn, annotator, field, only)
+    return code_rows(rows)
+
+
+def _of_annotator(
+    column: str, conn: sqlite3.Connection, annotator: str, field: str, only: IntArray | None
+) -> sqlite3.Cursor:
+    """Return (rowid of the unit, column) for each of one annotator's first labels."""
+    source, values = "labels AS l JOIN units AS u USING (unit_id)", [annotator, field]
+    if only is not None:
+        # CROSS JOIN keeps this order: one lookup for each unit, and never a scan of all labels for each of them.
+        source = "json_each(?) AS s CROSS JOIN units AS u ON u.rowid = s.value CROSS JOIN labels AS l ON l.unit_id = u.unit_id"
+        values = [dumps(only.tolist()), *values]
+    query = (
+        f"SELECT u.rowid, {column} FROM {source} WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' "
+        f"AND l.repeat = 0 AND {column} IS NOT NULL"
+    )
+    return conn.execute(query, values)
+
+
+def code_rows(rows: Iterable[tuple[int, str]]) -> LabelCodes:
+    """Return rows (rowid of a unit, label) as arrays, ordered by rowid. Of several rows of a unit, the last one counts."""
+    code_of: dict[str, int] = {}
+    # Arrays of a few bytes a row: a list of a million Python integers would need ten times the memory.
+    rowids, codes = array("q"), array("i")
+    for rowid, value in rows:
+        rowids.append(rowid)
+        codes.append(code_of.setdefault(value, len(code_of)))
+    unit_rowids = np.frombuffer(rowids, np.int64) if rowids else np.empty(0, np.int64)
+    label_codes = compact(np.frombuffer(codes, np.intc) if codes else np.empty(0, np.intc), len(code_of))
+    if (unit_rowids[1:] <= unit_rowids[:-1]).any():
+        order = np.argsort(unit_rowids, kind="stable")
+        unit_rowids, label_codes = unit_rowids[order], label_codes[order]
+        last = np.append(unit_rowids[1:] != unit_rowids[:-1], True)
+        unit_rowids, label_codes = unit_rowids[last], label_codes[last]
+    return LabelCodes(unit_rowids, label_codes, list(code_of))
+
+
+def read_distributions(
+    conn: sqlite3.Connection, annotator: str, field: str, domain: Sequence[str], rowids: IntArray
+) -> FloatArray:
+    """Return one annotator's stored label probabilities on these units (ascending rowids): an array of units x labels.
+
+    A unit without a distribution has a row of nan.
+    """
+    table = np.full((len(rowids), len(domain)), np.nan)
+    rows = _of_annotator("l.distribution", conn, annotator, field, rowids).fetchall()
+    if rows:
+        at, _ = locate(rowids, np.array([rowid for rowid, _ in rows], np.int64))
+        table[at] = masses.read_distributions([text for _, text in rows], domain)
+    return table
+
+
+def locate(rowids: IntArray, wanted: IntArray) -> tuple[IntArray, BoolArray]:
+    """Return the position of each wanted unit in the ascending `rowids`, and a mask of those that are there."""
+    if not len(rowids):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    at = np.minimum(np.searchsorted(rowids, wanted), len(rowids) - 1)
+    return at, np.asarray(rowids[at] == wanted)
+
+
+def rowids_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
+    """Return the rowids of these units in ascending order."""
+    query = "SELECT rowid FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+    return _integers(conn.execute(query, [dumps(sorted(units))]))
+
+
+def rowids_of_questions(conn: sqlite3.Connection, questions: Collection[str]) -> IntArray:
+    """Return the rowids of all units of these questions in ascending order."""
+    query = "SELECT rowid FROM units WHERE question_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+    return _integers(conn.execute(query, [dumps(sorted(questions))]))
+
+
+def read_judged(conn: sqlite3.Connection, run: str, only: IntArray | None = None) -> IntArray:
+    """Return the rowids of the units that a run has judged, with or without a label, in ascending order."""
+    query = (
+        "SELECT u.rowid FROM units AS u WHERE EXISTS "
+        "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = 0)"
+    )
+    if only is None:
+        return _integers(conn.execute(f"{query} ORDER BY u.rowid", [run]))
+    query += " AND u.rowid IN (SELECT value FROM json_each(?)) ORDER BY u.rowid"
+    return _integers(conn.execute(query, [run, dumps(only.tolist())]))
+
+
+def read_other_versions(conn: sqlite3.Connection, person: str, field: str, version: str) -> IntArray:
+    """Return the rowids of the units that a person labelled in batches, but in no batch of this version of the task."""
+    query = (
+        "SELECT u.rowid FROM labels AS l JOIN units AS u USING (unit_id) JOIN json_each(l.sources) AS s "
+        "JOIN batches AS b ON s.value = 'batch:' || b.batch WHERE l.annotator_id = ? AND l.field = ? "
+        "AND l.layer = 'first' AND l.repeat = 0 GROUP BY u.rowid HAVING NOT max(b.task = ?) ORDER BY u.rowid"
+    )
+    return _integers(conn.execute(query, [person, field, version]))
+
+
+def read_questions(conn: sqlite3.Connection, rowids: IntArray) -> IntArray:
+    """Return the number of each unit's question. Questions are numbered in the order of their ids.
+
+    `rowids` are in ascending order.
+    """
+    where, values = "", []
+    if len(rowids) <= CHUNK:
+        where, values = "WHERE rowid IN (SELECT value FROM json_each(?))", [dumps(rowids.tolist())]
+    numbers = np.empty(len(rowids), np.int64)
+    cursor = conn.execute(f"SELECT rowid, question_id FROM units {where} ORDER BY question_id", values)
+    number, last = -1, None
+    while rows := cursor.fetchmany(CHUNK):
+        at, there = locate(rowids, np.array([rowid for rowid, _ in rows], np.int64))
+        questions = []
+        for (_, question), used in zip(rows, there.tolist(), strict=True):
+            # Units arrive by question, so only one id has to be remembered.
+            if used and question != last:
+                number, last = number + 1, question
+            questions.append(number)
+        numbers[at[there]] = np.array(questions, np.int64)[there]
+    return numbers
+
+
+def _integers(rows: Iterable[tuple[int]]) -> IntArray:
+    return np.fromiter((number for (number,) in rows), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class StudyUnits:
+    """Looks up the ids and the rowids of a study's units (see `judge.stats.ratings.UnitSource`)."""
+
+    conn: sqlite3.Connection
+
+    def read_ids(self, rowids: IntArray) -> list[str]:
+        """Return the ids of these units, in this order."""
+        return [unit for (unit,) in self.conn.execute(
+            "SELECT u.unit_id FROM json_each(?) AS s JOIN units AS u ON u.rowid = s.value ORDER BY s.key", [dumps(rowids.tolist())]
+        )]  # fmt: skip
+
+    def find_rowids(self, ids: Sequence[str]) -> IntArray:
+        """Return the rowids of these units, in this order. A unit that the study does not have gets the rowid 0."""
+        query = "SELECT coalesce(u.rowid, 0) FROM json_each(?) AS s LEFT JOIN units AS u ON u.unit_id = s.value ORDER BY s.key"
+        return _integers(self.conn.execute(query, [dumps(list(ids))]))
+
+
+@dataclass(eq=False)
+class AnnotatorColumn:
+    """One annotator's labels in a table of several annotators.
+
+    `requested` contains all units (ascending rowids) that the annotator labelled or was asked to label.
+    """
+
+    annotator: str
+    labels: LabelCodes
+    requested: IntArray
+    n_seen: int = 0
+    """The number of units that are left out because this derived judge was fitted on labels of their questions."""
+    n_in_conflict: int = 0
+    """The number of units for which different sources have different labels from this person. These units count
+    as requested but unlabelled until a lead resolves the conflict.
+    """
+
+    def leave_out(self, units: IntArray) -> None:
+        """Remove these units from the column, as if the annotator had never been asked to label them."""
+        if len(units):
+            self.labels = self.labels.select(~np.isin(self.labels.rowids, units))
+            self.requested = np.setdiff1d(self.requested, units)
+
+
+def read_judge(conn: sqlite3.Connection, run: str, field: str, only: IntArray | None) -> AnnotatorColumn:
+    """Return a run's labels. The requested units are those that it has judged."""
+    labels = read_labels(conn, run, field, only)
+    judged = read_judged(conn, run, only)
+    # Most runs have a label for every unit, and the two arrays then are one.
+    requested = labels.rowids if np.array_equal(judged, labels.rowids) else np.union1d(judged, labels.rowids)
+    column = AnnotatorColumn(run, labels, requested)
+    fitted = rowids_of(conn, read_seen_units(conn, run))
+    column.n_seen = int(np.isin(requested, fitted).sum()) if len(fitted) else 0
+    # A judge is never scored on questions that it was fitted on.
+    column.leave_out(fitted)
+    return column
+
+
+def read_other(
+    conn: sqlite3.Connection, annotator: str, field: str, kind: AnnotatorKind, batch: Members | None
+) -> AnnotatorColumn:
+    """Return the labels of a person, the lead or gold. A batch restricts them to its units and its people."""
+    labels = read_labels(conn, annotator, field)
+    # A label in conflict counts as unlabelled until a lead decides, but the person was asked, so it lowers the
+    # coverage.
+    unresolved = relation.read_conflicts(conn, annotator, field)
+    if batch is not None:
+        units = batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
+        labels = labels.select(np.isin(labels.rowids, rowids_of(conn, units)))
+        unresolved = unresolved.intersection(units)
+    requested = np.union1d(rowids_of(conn, unresolved), labels.rowids)
+    return AnnotatorColumn(annotator, labels, requested, n_in_conflict=len(unresolved))
+
+
+def union(columns: Sequence[AnnotatorColumn]) -> IntArray:
+    """Return the rowids of the units that the annotator of any of these columns labelled or was asked to label."""
+    rowids = np.empty(0, np.int64)
+    for column in sorted(columns, key=lambda column: -len(column.requested)):
+        # People label a few of the units that judges label, so there is seldom something to add.
+        new = column.requested[~locate(rowids, column.requested)[1]]
+        rowids = np.union1d(rowids, new) if len(new) else rowids
+    return rowids
+
+
+def tabulate(
+    columns: Sequence[AnnotatorColumn], rowids: IntArray, domain: Sequence[str], numeric_field: str | None
+) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
+    """Return the code of each label, whether each label was requested, and the labels outside the domain.
+
+    The codes and the requests are arrays of units x columns. The labels outside the domain are counted for
+    each column; they have no code and do not count as requested. `numeric_field` is the field's name if its labels are
+    numbers, and None otherwise.
+    """
+    shape = (len(rowids), len(columns))
+    codes = np.full(shape, MISSING, dtype=compact(np.empty(0, np.int64), len(domain)).dtype, order="F")
+    requested = np.zeros(shape, dtype=np.bool_, order="F")
+    outside: list[Counter[str]] = []
+    for j, column in enumerate(columns):
+        labels = column.labels
+        requested[_places(rowids, column.requested), j] = True
+        label_codes = labels.in_domain(domain, numeric_field)
+        codes[_places(rowids, labels.rowids), j] = label_codes
+        # No measure can use a label outside the domain, so the unit does not count as asked either.
+        strange = label_codes == MISSING
+        requested[np.searchsorted(rowids, labels.rowids[strange]), j] = False
+        outside.append(Counter(labels.values[at] for at in labels.codes[strange].tolist()))
+    return codes, requested, outside
+
+
+def _places(rowids: IntArray, wanted: IntArray) -> IntArray | slice:
+    """Return the row numbers of these units in a table of the units `rowids`."""
+    return slice(None) if len(wanted) == len(rowids) else np.searchsorted(rowids, wanted)
