@@ -302,10 +302,10 @@ class Study:
         fields with labels.
         """
         from adjudge.frames import frame
-        from judge.labels.relation import EVERY, read_all, unit_counts
+        from judge.labels.relation import EVERY, fields, read_all
 
         with self._open() as store:
-            if field is not None and field not in (there := unit_counts(store.conn)):
+            if field is not None and field not in (there := fields(store.conn)):
                 known = ", ".join(there) or "none"
                 raise UsageError(f"{self.path}: nobody labelled '{field}'; fields with labels: {known}")
             rows = [dict(zip(EVERY, row, strict=True)) for row in read_all(store.conn, field)]

@@ -171,7 +171,7 @@ def measure(words: list[str], folder: Path) -> str:
         shutil.copyfile(folder / "study.db", folder / "before.db")
     done = run_command(words, folder)
     if writes:
-        os.replace(folder / "before.db", folder / "study.db")
+        (folder / "before.db").replace(folder / "study.db")
     peak = next((line for line in done.stderr.splitlines() if line.startswith("peak")), "peak ? ?")
     ended = "" if done.returncode == 0 else f"  exit {done.returncode}: {done.stderr[-300:]}"
     _, memory, cpu = peak.split()

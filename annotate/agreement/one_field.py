@@ -114,7 +114,9 @@ def panels_of(
     for name, of in wanted:
         try:
             scope = Scope(name, of, batch, tuple(runs), named, level, domain, version)
-            panels.append(read_panel(store, scope, distributions=False, only_drawn=True).drop_undrawn())
+            with store.reading_once():
+                panel = read_panel(store, scope, distributions=False, only_drawn=True)
+            panels.append(panel.drop_undrawn())
         except (BadInput, UsageError) as e:
             refused.append(e)
     # A field that was requested must be measured. Without a request, the other fields still are, and this one

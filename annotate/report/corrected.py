@@ -8,7 +8,8 @@ papers (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...) combine seve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from judge.labels.reference import ReferenceLabels
 from judge.stats import MISSING, Estimand
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
+from judge.store.answers import HUMAN
 from judge.store.distractors import PREFIX
 from judge.suites import chosen
 from judge.suites.chosen import Run
@@ -32,8 +34,15 @@ from judge.types import GOLD
 REPLICATES = 1000
 
 
-def _iterate_label_estimands(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
+def _iterate_label_estimands(
+    subject: Subject, judge: str, reference: str, weights: Mapping[str, float]
+) -> Iterator[Estimand]:
     """Yield the estimands of a field: the share of each label and the judge's accuracy, or the mean of a numeric field."""
+    for estimand in _estimands_on_all_units(subject, judge, reference):
+        yield _on_judged_units(subject, judge, estimand, weights)
+
+
+def _estimands_on_all_units(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
         numbers = (
@@ -75,12 +84,13 @@ def corrected(store: Store, subject: Subject) -> Section:
     blocks: list[Block] = []
     notes: dict[str, None] = {}
     for i, judge in enumerate(subject.panel.judges, 1):
-        estimands = [
-            _on_judged_units(subject, judge, e, weights)
-            for e in _iterate_label_estimands(subject, judge, reference)
-        ]
         of_papers, remarks = _paper_measures(store, subject, judge)
-        rows = [_row(e, subject.panel.confidence(judge)) for e in (*estimands, *of_papers)]
+        rows: list[list[Cell]] = []
+        weighing = _Weighing()
+        # Each has a number for every unit of the study, so only one of them is in memory at a time.
+        for e in chain(_iterate_label_estimands(subject, judge, reference, weights), of_papers):
+            rows.append(_row(e, subject.panel.confidence(judge)))
+            weighing.add(e)
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
         columns += heads("number", "units judged", "units labelled")
@@ -88,7 +98,7 @@ def corrected(store: Store, subject: Subject) -> Section:
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
         notes |= dict.fromkeys(remarks)
         notes |= {f"Not corrected: {e.refused}.": None for e in of_papers if e.refused}
-        notes |= dict.fromkeys(_weighing([*estimands, *of_papers]))
+        notes |= dict.fromkeys(weighing.notes())
     notes |= dict.fromkeys(
         [
             f"All numbers are for the units that the judge was asked about. Judge only: the units that the judge labelled. "
@@ -134,16 +144,27 @@ def _ties(subject: Subject) -> list[str]:
     ]
 
 
-def _weighing(rows: list[Estimand]) -> Iterator[str]:
-    if not any(e.weights is not None for e in rows):
-        return
-    yield (
-        "The labelled units were drawn with unequal probabilities, so human only, PPI++ and Rogan-Gladen weight each unit "
-        "by the number of units that it represents. The intervals ignore stratification, so they tend to be too wide."
-    )
-    without = [e.measure for e in rows if e.weights is None and not np.isnan(e.human).all()]
-    if without:
-        yield f"Not weighted, because their units have equal weights, no weights or several weights: {', '.join(without)}."
+@dataclass
+class _Weighing:
+    """Collects which estimands have design weights, for a note."""
+
+    weighted: bool = False
+    without: list[str] = field(default_factory=list)
+
+    def add(self, e: Estimand) -> None:
+        self.weighted |= e.weights is not None
+        if e.weights is None and e.n_labelled:
+            self.without.append(e.measure)
+
+    def notes(self) -> Iterator[str]:
+        if not self.weighted:
+            return
+        yield (
+            "The labelled units were drawn with unequal probabilities, so human only, PPI++ and Rogan-Gladen weight each unit "
+            "by the number of units that it represents. The intervals ignore stratification, so they tend to be too wide."
+        )
+        if self.without:
+            yield f"Not weighted, because their units have equal weights, no weights or several weights: {', '.join(self.without)}."
 
 
 def _pair_labels(
@@ -156,15 +177,15 @@ def _pair_labels(
 def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
     """Restrict an estimand to the units that the judge was asked about. Other units belong to a different population."""
     mask = subject.panel.asked_units[judge]
+    if not mask.all():
+        e = replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask])
     unit_weights = None
     if weights:
         of = subject.panel.table.spread(weights)[mask]
-        used = of[~np.isnan(e.human[mask])]
+        used = of[~np.isnan(e.human)]
         # Equal weights do not change an estimate. A unit without a weight has nan.
         unit_weights = of if len(used) and np.ptp(used) > 1e-9 else None
-    return replace(
-        e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=unit_weights
-    )
+    return replace(e, weights=unit_weights)
 
 
 def _row(e: Estimand, confidence: float) -> list[Cell]:
@@ -174,7 +195,8 @@ def _row(e: Estimand, confidence: float) -> list[Cell]:
 
 
 def _mask_code(codes: IntArray, code: int) -> FloatArray:
-    values: FloatArray = np.where(codes == MISSING, np.nan, (codes == code).astype(np.float64))
+    values = (codes == code).astype(np.float64)
+    values[codes == MISSING] = np.nan
     return values
 
 
@@ -254,8 +276,6 @@ def _places(store: Store, run: Run) -> list[_Place]:
 
     Human answers and distractors (answers written to mislead) are left out, because no system produced them.
     """
-    from judge.suites.queries import HUMAN
-
     query = (
         "SELECT DISTINCT i.dataset, a.system, a.condition FROM (SELECT DISTINCT u.item_id, u.answer_id "
         "FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ?) AS x "

@@ -144,9 +144,9 @@ def load(store: Store, options: ReportOptions) -> Subject:
     task, field, others = _choose(store, options)
     people = None if options.annotators is None else tuple(options.annotators)
     order = None if options.order is None else tuple(options.order)
-    panel = read_panel(
-        store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
-    )
+    scope = Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
+    with store.reading_once():
+        panel = read_panel(store, scope)
     short_names = _make_short_names(panel, _find_versioned(store))
     # The report must not begin with a run that has nothing to compare.
     short = panel.rename(short_names).move_unlabelled_last()

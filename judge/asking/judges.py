@@ -53,7 +53,8 @@ def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> 
     """
     from judge.labels.scope import Scope, read_panel
 
-    return read_panel(store, Scope(field, task.name, runs=tuple(runs)), distributions=False, opened=True)
+    with store.reading_once():
+        return read_panel(store, Scope(field, task.name, runs=tuple(runs)), distributions=False, opened=True)
 
 
 def _choose_split(

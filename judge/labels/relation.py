@@ -144,7 +144,16 @@ def read_people(conn: sqlite3.Connection, field: str) -> set[str]:
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
     """Return the annotators who labelled each field (run ids for judges)."""
     by_field: dict[str, list[str]] = {}
-    query = "SELECT DISTINCT field, annotator_id FROM labels ORDER BY field, annotator_id"
+    # One lookup for each annotator and field. DISTINCT would scan the millions of labels of a run.
+    query = """
+        WITH RECURSIVE given(annotator_id, field) AS (
+            SELECT a.annotator_id, (SELECT min(l.field) FROM labels AS l WHERE l.annotator_id = a.annotator_id) FROM annotators AS a
+            UNION ALL
+            SELECT g.annotator_id, (SELECT min(l.field) FROM labels AS l WHERE l.annotator_id = g.annotator_id AND l.field > g.field)
+            FROM given AS g WHERE g.field IS NOT NULL
+        )
+        SELECT field, annotator_id FROM given WHERE field IS NOT NULL ORDER BY field, annotator_id
+    """
     for field, annotator in conn.execute(query):
         by_field.setdefault(field, []).append(annotator)
     return by_field
@@ -162,11 +171,6 @@ def newest_fields(conn: sqlite3.Connection) -> set[str]:
         f"WHERE l.unit_id IN ({newest}) AND a.kind <> 'judge'"
     )
     return {field for (field,) in conn.execute(query)}
-
-
-def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
-    """Return, for each field, the number of units with a label."""
-    return dict(conn.execute("SELECT field, count(DISTINCT unit_id) FROM labels GROUP BY field").fetchall())
 
 
 def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:

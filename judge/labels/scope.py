@@ -62,7 +62,6 @@ class FieldOf(NamedTuple):
 
     field: str
     task: str | None
-    n_units: int
     annotators: list[str]
 
 
@@ -72,11 +71,10 @@ def fields_of(store: Store) -> list[FieldOf]:
     A field that tasks define with different labels is listed once for each definition.
     """
     tasks = read_stored_tasks(store)
-    units = relation.unit_counts(store.conn)
     rows = []
     for name, annotators in relation.fields(store.conn).items():
         names: list[str | None] = [group[0].name for group in definitions_of(tasks, name)]
-        rows += [FieldOf(name, task, units[name], annotators) for task in names or [None]]
+        rows += [FieldOf(name, task, annotators) for task in names or [None]]
     return rows
 
 

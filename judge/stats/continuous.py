@@ -12,7 +12,7 @@ from judge.stats.bootstrap import IntervalOptions, IntervalSettings
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Tally, n_present, tally_units, weighted_sums
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.ratings import FloatArray, IntArray, number_clusters
 from judge.types import Measure
 
 
@@ -115,7 +115,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> FloatArray:
         raise BadInput(f"{name} must be numbers (nan for a missing value), but the type is {array.dtype}")
     if array.ndim != dimensions:
         raise BadInput(f"{name} must have {dimensions} dimension(s), but the shape is {array.shape}")
-    floats = array.astype(np.float64)
+    floats = array.astype(np.float64, copy=False)
     if np.isinf(floats).any():
         raise BadInput(f"{name} must be finite")
     return floats
@@ -128,8 +128,8 @@ def cluster_numbers(clusters: ArrayLike | None, n: int) -> tuple[IntArray, bool]
     array = np.asarray(clusters)
     if array.shape != (n,):
         raise BadInput(f"clusters must have one value for each of {n} units, but the shape is {array.shape}")
-    distinct, numbered = np.unique(array, return_inverse=True)
-    return numbered.astype(np.int64), len(distinct) < n
+    distinct, numbered = number_clusters(array)
+    return numbered, distinct < n
 
 
 def unit_sums(rows: FloatArray, clusters: IntArray, clustered: bool) -> Tally:

@@ -79,7 +79,7 @@ def correct_mean(
     judged, labelled = ~np.isnan(f), ~np.isnan(y)
     w = design_weights(weights, labelled)
     sample = _Sample(groups, clustered, len(f), settings.confidence, field, bounds)
-    judge_only = sample.mean("judge_only", f, judged, np.ones(len(f)))
+    judge_only = sample.mean("judge_only", f, judged, None)
     human_only = sample.mean("human_only", y, labelled, w)
     n, g = int(labelled.sum()), n_present(groups[labelled])
     base = about("ppi", len(f), len(f), n_present(groups), field=field)
@@ -89,14 +89,15 @@ def correct_mean(
         return Corrected(judge_only, human_only, replace(base, reason=reason, confidence=confidence), None)
     notes: tuple[str, ...] = ()
     # Any constant would be valid where the judge has no value. Leaving such units out would drop their human labels too.
-    filled = np.where(judged, f, f[judged].mean() if judged.any() else 0.0)
+    values = f if judged.all() else f[judged]
+    filled = f if judged.all() else np.where(judged, f, values.mean() if len(values) else 0.0)
     shift, judge_part = _shift(sample, filled, labelled, None if weights is None else w)
     if labelled.all():
         lam, notes = 0.0, (Note("human_only", why="all_labelled"),)
-    elif not judged.any():
+    elif not len(values):
         lam, notes = 0.0, (Note("human_only", why="no_judge"),)
     # The best lambda of a constant judge would be 0 / 0.
-    elif np.ptp(f[judged]) == 0:
+    elif np.ptp(values) == 0:
         lam, notes = 0.0, (Note("human_only", why="constant"),)
     elif lam is None:
         covariance = float(np.cov(y[labelled], filled[labelled], ddof=0, aweights=w[labelled])[0, 1])
@@ -145,16 +146,21 @@ def _shift(
     The difference is unlabelled minus labelled. The contributions have the opposite sign (labelled minus
     unlabelled).
     """
-    ones = np.ones(len(f))
     if labelled.all():
         return 0.0, np.zeros(int(sample.groups.max()) + 1)
+    everywhere = np.ones(len(f), dtype=np.bool_)
     if weights is None:
-        apart = float(f[~labelled].mean() - f[labelled].mean())
-        return apart, sample.influence(f, labelled, ones) - sample.influence(f, ~labelled, ones)
+        n, n_labelled, of_labelled = len(f), int(labelled.sum()), f[labelled]
+        mean = float((f.sum() - of_labelled.sum()) / (n - n_labelled))
+        apart = mean - float(of_labelled.mean())
+        # The unlabelled units are nearly all units, so their sums are those of all units without the labelled ones.
+        unlabelled = sample.deviations(f, everywhere, None, mean) - sample.deviations(f, labelled, None, mean)
+        return apart, sample.influence(f, labelled, None) - unlabelled / (n - n_labelled)
     scale = float(len(f) / (~labelled).sum())
     apart = float(f.mean() - np.average(f[labelled], weights=weights[labelled]))
-    everywhere = sample.influence(f, np.ones(len(f), dtype=np.bool_), ones)
-    return scale * apart, scale * (sample.influence(f, labelled, weights) - everywhere)
+    return scale * apart, scale * (
+        sample.influence(f, labelled, weights) - sample.influence(f, everywhere, None)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,31 +174,54 @@ class _Sample:
     field: str | None
     bounds: tuple[float, float] | None
 
-    def influence(self, values: FloatArray, used: BoolArray, weights: FloatArray) -> FloatArray:
-        """Return each cluster's contribution to the error of the mean over `used`: sum w (value - mean) / sum w."""
-        kept, w = values[used], weights[used]
-        size = int(self.groups.max()) + 1
-        total = np.bincount(
-            self.groups[used], weights=w * (kept - np.average(kept, weights=w)), minlength=size
+    def influence(self, values: FloatArray, used: BoolArray, weights: FloatArray | None) -> FloatArray:
+        """Return each cluster's contribution to the error of the mean over `used`: sum w (value - mean) / sum w.
+
+        All weights are 1 if `weights` is None.
+        """
+        kept, _, w = self._select(values, used, weights)
+        mean = float(np.average(kept, weights=w))
+        share: FloatArray = self.deviations(values, used, weights, mean) / (
+            len(kept) if w is None else w.sum()
         )
-        share: FloatArray = total / w.sum()
         return share
 
-    def mean(self, name: str, values: FloatArray, used: BoolArray, weights: FloatArray) -> Measure:
-        n, g = int(used.sum()), n_present(self.groups[used])
+    def deviations(
+        self, values: FloatArray, used: BoolArray, weights: FloatArray | None, mean: float
+    ) -> FloatArray:
+        """Return sum w (value - mean) over the used units of each cluster."""
+        kept, groups, w = self._select(values, used, weights)
+        apart = kept - mean
+        if w is not None:
+            apart *= w
+        return np.bincount(groups, weights=apart, minlength=int(self.groups.max()) + 1)
+
+    def _select(
+        self, values: FloatArray, used: BoolArray, weights: FloatArray | None
+    ) -> tuple[FloatArray, IntArray, FloatArray | None]:
+        # Copies of the values of a million units would need most of the memory of a report.
+        if used.all():
+            return values, self.groups, weights
+        return values[used], self.groups[used], None if weights is None else weights[used]
+
+    def mean(self, name: str, values: FloatArray, used: BoolArray, weights: FloatArray | None) -> Measure:
+        kept, groups, w = self._select(values, used, weights)
+        n, g = len(kept), n_present(groups)
         base = about(name, n, self.n_asked, g, field=self.field)
         if not n:
             return replace(base, reason="no unit has a value", confidence=self.confidence)
-        value = float(np.average(values[used], weights=weights[used]))
+        value = float(np.average(kept, weights=w))
         with_t_interval = self.with_interval(base, value, self.influence(values, used, weights), g)
         if self.bounds != (0.0, 1.0) or not 0 < value < 1 or with_t_interval.low is None:
             return with_t_interval
-        if not np.isin(values[used], (0.0, 1.0)).all():
+        if not ((kept == 0) | (kept == 1)).all():
             return with_t_interval
-        low, high = self._wilson(values, np.where(used, weights, 0.0), g)
+        low, high = self._wilson(kept, w, groups, g)
         return replace(with_t_interval, low=low, high=high)
 
-    def _wilson(self, values: FloatArray, weights: FloatArray, g: int) -> tuple[float, float]:
+    def _wilson(
+        self, values: FloatArray, weights: FloatArray | None, groups: IntArray, g: int
+    ) -> tuple[float, float]:
         """Return Wilson's bounds for a share of values that may be weighted and clustered.
 
         Wilson's formula is used with the effective number of independent units and the quantiles of t(g - 1).
@@ -201,8 +230,8 @@ class _Sample:
 
         # A standard error computed from few successes is too small exactly when there are fewest: with p = .05 and 100
         # units the symmetric interval contains the truth in 89 % of samples.
-        share, n = effective_share(np.nan_to_num(values), weights, self.groups)
-        n_units = int((weights > 0).sum())
+        share, n = effective_share(values, weights, groups)
+        n_units = len(values)
         if n_units > g:
             # With a rare label in few questions, the spread between questions is too small exactly when the share is too
             # low: with a share of .03 and 30 questions of ten, coverage was .90. One more question of the label is added.
@@ -263,17 +292,25 @@ class _Sample:
         return replace(base, low=value - unseen, high=value, notes=(*notes, note))
 
 
-def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
+def effective_share(
+    values: FloatArray, weights: FloatArray | None, clusters: IntArray
+) -> tuple[float, float]:
     """Return a weighted share of 0 / 1 values, and the effective number of independent units.
 
     The effective number is the number of independent units that would give a share with the same variance. It
-    is at most the number of units. If all values are equal, it is the number of clusters.
+    is at most the number of units. If all values are equal, it is the number of clusters. All weights are 1 if `weights`
+    is None; units with the weight 0 are left out.
     """
-    there = weights > 0
-    share = float(np.average(values[there], weights=weights[there]))
-    n, g = int(there.sum()), n_present(clusters[there])
+    if weights is not None and not (weights > 0).all():
+        there = weights > 0
+        values, weights, clusters = values[there], weights[there], clusters[there]
+    share = float(np.average(values, weights=weights))
+    n, g = len(values), n_present(clusters)
     if g < 2 or share in (0.0, 1.0):
         return share, float(g)
-    parts = np.bincount(clusters[there], weights=weights[there] * (values[there] - share)) / weights.sum()
+    apart = values - share
+    if weights is not None:
+        apart *= weights
+    parts = np.bincount(clusters, weights=apart) / (n if weights is None else weights.sum())
     variance = g / (g - 1) * float((parts**2).sum())
     return share, min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)

@@ -48,22 +48,33 @@ def rogan_gladen(
     if f.shape != y.shape:
         raise BadInput(f"there are {len(f)} judge values, but {len(y)} human values")
     for name, values in (("judge", f), ("human", y)):
-        if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        if not ((values == 0) | (values == 1) | np.isnan(values)).all():
             raise BadInput(f"{name} must contain only 0, 1 and nan, because it is a rate")
     groups, _ = cluster_numbers(clusters, len(f))
     judged = ~np.isnan(f)
-    w = design_weights(weights, ~np.isnan(y))[judged]
-    f, y, used_groups = f[judged], y[judged], groups[judged]
-    ones, zeros = w * (y == 1), w * (y == 0)
-    rows = np.column_stack([np.ones(len(f)), f, ones, ones * (f == 1), zeros, zeros * (f == 0)])
-    total = rows.sum(axis=0) if len(f) else np.zeros(6)
+    w = design_weights(weights, ~np.isnan(y))
+    used_groups = groups
+    if not judged.all():
+        f, y, w, used_groups = f[judged], y[judged], w[judged], groups[judged]
+    # Only units with a human label count towards the sensitivity and the specificity, and they are few.
+    labelled = ~np.isnan(y)
+    of_labelled, right, used_weights, label_groups = (
+        f[labelled],
+        y[labelled],
+        w[labelled],
+        used_groups[labelled],
+    )
+    ones, zeros = used_weights * (right == 1), used_weights * (right == 0)
+    total = np.array(
+        [len(f), f.sum(), ones.sum(), ones @ of_labelled, zeros.sum(), zeros @ (1 - of_labelled)], np.float64
+    )
     raw = float(_rogan_gladen(total[None, :])[0]) if len(f) else np.nan
     base = replace(
         about("rogan_gladen", len(f), len(judged), n_present(used_groups), field=field),
         confidence=settings.confidence,
     )
     notes = [Note("cut", least=0, most=1, value=raw)] if raw < 0 or raw > 1 else []
-    n_ones, n_zeros = int((y == 1).sum()), int((y == 0).sum())
+    n_ones, n_zeros = int((right == 1).sum()), int((right == 0).sum())
     if 0 < min(n_ones, n_zeros) < FEW_UNITS:
         notes.append(Note("few_for_rates", ones=n_ones, zeros=n_zeros, least=FEW_UNITS))
     if not judged.all():
@@ -73,11 +84,10 @@ def rogan_gladen(
     base = replace(base, value=min(1.0, max(0.0, raw)), notes=tuple(notes))
     if settings.interval is None:
         return base
-    every = np.ones(len(f))
     shares = (
-        effective_share(f, every, used_groups),
-        effective_share(f, ones, used_groups),
-        effective_share(1 - f, zeros, used_groups),
+        effective_share(f, None, used_groups),
+        effective_share(of_labelled, ones, label_groups),
+        effective_share(1 - of_labelled, zeros, label_groups),
     )
     # The coverage of this interval was .98 to .99 where that of a bootstrap was .67 to .86.
     low, high = lang_reiczigel(*shares, confidence=settings.confidence)

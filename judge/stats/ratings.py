@@ -182,7 +182,7 @@ class Ratings:
         clusters: ArrayLike,
         weights: FloatArray | None = None,
     ) -> Ratings:
-        n, numbered = _number(np.asarray(clusters))
+        n, numbered = number_clusters(np.asarray(clusters))
         # Columns are contiguous in memory, because all later code reads whole columns.
         codes = np.asfortranarray(compact(codes, len(domain)))
         return cls(codes, domain, annotators, units, numbered, n < len(codes), weights)
@@ -253,6 +253,10 @@ class Ratings:
         wider[:, :-1], wider[:, -1] = self.codes, codes
         return replace(self, codes=wider, annotators=(*self.annotators, name))
 
+    def with_ids(self) -> Ratings:
+        """Return the table with the ids of its units in memory, for a table that is used after its study is closed."""
+        return replace(self, units=tuple(self.units))
+
     def ids(self, at: Sequence[int]) -> list[str]:
         """Return the ids of the units at these positions."""
         if isinstance(self.units, UnitIds):
@@ -298,7 +302,7 @@ class Ratings:
         return numbers
 
 
-def _number(clusters: NDArray[Any]) -> tuple[int, IntArray]:
+def number_clusters(clusters: NDArray[Any]) -> tuple[int, IntArray]:
     """Return the number of distinct clusters, and each unit's cluster as a number from 0, in the order of the values."""
     # Sorting a million numbers takes more memory than all labels of a table, so small numbers are counted instead.
     if (

@@ -22,6 +22,8 @@ from judge.types import Answer, AnswerRow, Vote, Where
 
 ALL = "all"
 """Used instead of a system's name to select every system in the study."""
+HUMAN = "human"
+"""The name of the system to which answers by people belong."""
 
 
 def add_answers(

@@ -180,7 +180,8 @@ def compare(
         raise UsageError(
             f"no unit has labels from every run and from {reference.word}; number of units with labels from {reference.word} and from each run: {n_by_run}"
         )
-    table = panel.add_weights(panel.table.select([reference.name, *names]).subset(shared), reference.name)
+    table = panel.table.select([reference.name, *names]).subset(shared).with_ids()
+    table = panel.add_weights(table, reference.name)
     look = None
     # The look is logged before anything is computed, so that a crash afterwards does not give a free second look.
     if split is not None and chosen in ("test", "all"):

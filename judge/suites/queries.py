@@ -15,6 +15,7 @@ import pandas as pd
 from judge.commands import command
 from judge.errors import UsageError
 from judge.store import label_rows, selection
+from judge.store.answers import HUMAN
 from judge.store.distractors import PREFIX
 from judge.store.label_rows import quote
 from judge.store.runs import IMPORTED
@@ -23,7 +24,6 @@ from judge.suites.frames import frame
 from judge.suites.paper import ScoreRequest
 from judge.types import GOLD, PARTS_OF_ANSWERS
 
-HUMAN = "human"
 ON_DOCUMENTS = "verdict_document"
 """The task of the runs that contain a system's outputs about single passages."""
 

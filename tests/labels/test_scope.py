@@ -151,9 +151,9 @@ def test_without_a_task_the_domain_is_the_labels_that_occur(tmp_path: Path) -> N
         assert load_field(store, "stance", task="stance").domain == ("support", "refute", "neutral")
         ordered = load_field(store, "mood", level="ordinal", order=["nan", "None"])
         assert (ordered.level, ordered.domain) == ("ordinal", ("nan", "None"))
-        assert [(f.field, f.task, f.n_units, f.annotators) for f in fields_of(store)] == [
-            ("mood", None, 1, ["ann", "bob"]),
-            ("stance", None, 1, ["ann", "bob"]),
+        assert [(f.field, f.task, f.annotators) for f in fields_of(store)] == [
+            ("mood", None, ["ann", "bob"]),
+            ("stance", None, ["ann", "bob"]),
         ]
 
 
