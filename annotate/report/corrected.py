@@ -19,8 +19,8 @@ from judge.document.cells import format_count
 from judge.errors import AdjudgeError, NothingToScore
 from judge.labels.batches import read_sampled_units
 from judge.labels.reference import ReferenceLabels
-from judge.stats import MISSING, Estimand
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats import Estimand, Ratings
+from judge.stats.ratings import FloatArray
 from judge.store import Store
 from judge.store.answers import HUMAN
 from judge.store.distractors import PREFIX
@@ -52,7 +52,7 @@ def _estimands_on_all_units(subject: Subject, judge: str, reference: str) -> Ite
         yield _pair_labels(subject, f"mean of '{subject.panel.field}'", *numbers)
         return
     for code, label in enumerate(subject.panel.domain):
-        shares = (_mask_code(subject.panel.labels_of(name), code) for name in (judge, reference))
+        shares = (_mask_code(subject.panel.table, name, code) for name in (judge, reference))
         yield _pair_labels(subject, f"share of '{label}'", *shares, rate=True)
     yield _accuracy(subject, judge, reference)
 
@@ -66,8 +66,9 @@ def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
     judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     sure = subject.panel.distributions.get(judge)
     stated = np.full(len(judged), np.nan) if sure is None else sure.of_labels(judged)
-    both = subject.has_label(judge) & subject.has_label(reference)
-    right = np.where(both, (judged == true).astype(np.float64), np.nan)
+    both = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference))
+    right = np.full(len(judged), np.nan)
+    right[both] = judged[both] == true[both]
     name = f"accuracy of the judge against {subject.reference_text}"
     # With few labels, a corrected share can be outside 0 to 1.
     return replace(_pair_labels(subject, name, stated, right), bounds=(0.0, 1.0))
@@ -194,9 +195,9 @@ def _row(e: Estimand, confidence: float) -> list[Cell]:
     return [e.measure, *ways, e.n_judged, e.n_labelled]
 
 
-def _mask_code(codes: IntArray, code: int) -> FloatArray:
-    values = (codes == code).astype(np.float64)
-    values[codes == MISSING] = np.nan
+def _mask_code(table: Ratings, name: str, code: int) -> FloatArray:
+    values = table.has_code(name, code).astype(np.float64)
+    values[~table.has_label(name)] = np.nan
     return values
 
 

@@ -27,6 +27,7 @@ from judge.document.blocks import (
 from judge.document.cells import format_count, format_stored
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import get_title
+from judge.stats.patterns import n_present
 from judge.store import Store
 from judge.store.label_rows import OLD_TEXT
 from judge.types import AnnotatorKind, Measure
@@ -156,7 +157,7 @@ def _units(subject: Subject) -> Table:
             both = subject.panel.asked_units[other] & subject.panel.asked_units[judge]
             groups.append((f"{other} and {judge}", both))
     rows: list[list[Cell]] = [
-        [name, int(mask.sum()), len(np.unique(ratings.clusters[mask]))] for name, mask in groups
+        [name, int(mask.sum()), n_present(ratings.clusters[mask])] for name, mask in groups
     ]
     columns = [Column("asked or labelled by"), Column("units", "number"), Column("questions", "number")]
     note = "Intervals resample questions, because the units of one question are not independent."

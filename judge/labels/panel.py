@@ -7,7 +7,7 @@ compared annotators were asked to label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import cached_property
@@ -30,8 +30,6 @@ from judge.types import AnnotatorKind, Measure
 # With more distinct numbers than this, they are scores and not labels: measures that count labels are not
 # computed.
 MOST_LABELS = 200
-AT_ONCE = 20_000
-"""The number of units whose probabilities are in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,22 +62,31 @@ class Distributions:
 
     rowids: IntArray
     """One number for each unit of the table, in ascending order."""
-    read: Callable[[IntArray], FloatArray]
-    """Returns an array [units, labels] for some of these numbers. A unit without probabilities has a row of nan."""
+    n_labels: int
+    read: Callable[[IntArray | None], Iterable[tuple[IntArray, FloatArray]]]
+    """Returns pages of numbers and their probabilities [units, labels], for some of these numbers or for all."""
 
     def on(self, units: BoolArray | IntArray) -> FloatArray:
-        """Return the probabilities of some units, given as a mask or as positions in ascending order."""
-        return self.read(self.rowids[units])
+        """Return the probabilities of some units, given as a mask or as positions in ascending order.
+
+        A unit without probabilities has a row of nan.
+        """
+        wanted = self.rowids[units]
+        table = np.full((len(wanted), self.n_labels), np.nan)
+        for numbers, masses in self.read(wanted):
+            table[np.searchsorted(wanted, numbers)] = masses
+        return table
 
     def of_labels(self, codes: IntArray) -> FloatArray:
         """Return, for each unit, the share of its label `codes[u]` in the probability of all labels; nan without a label."""
         shares = np.full(len(codes), np.nan)
-        labelled = np.flatnonzero(codes != MISSING)
-        for start in range(0, len(labelled), AT_ONCE):
-            at = labelled[start : start + AT_ONCE]
-            masses = self.on(at)
+        for numbers, masses in self.read(None):
+            at = np.searchsorted(self.rowids, numbers)
+            there = at < len(self.rowids)
+            there[there] = (self.rowids[at[there]] == numbers[there]) & (codes[at[there]] != MISSING)
+            at, own = at[there], masses[there]
             # Some probability can be on tokens that do not stand for a label.
-            shares[at] = masses[np.arange(len(at)), codes[at]] / masses.sum(axis=1)
+            shares[at] = own[np.arange(len(at)), codes[at]] / own.sum(axis=1)
         return shares
 
     def select(self, units: BoolArray) -> Distributions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,13 @@ from judge.types import AnnotatorKind
 
 CHUNK = 20_000
 """The number of rows that are in memory as Python objects at once."""
+
+
+class _Codes(dict[str, int]):
+    """Numbers values in the order in which they are first looked up."""
+
+    def __missing__(self, value: str) -> int:
+        return self.setdefault(value, len(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +80,15 @@ def _of_annotator(
     return conn.execute(query, values)
 
 
-def code_rows(rows: Iterable[tuple[int, str]]) -> LabelCodes:
+def code_rows(rows: sqlite3.Cursor) -> LabelCodes:
     """Return rows (rowid of a unit, label) as arrays, ordered by rowid. Of several rows of a unit, the last one counts."""
-    code_of: dict[str, int] = {}
+    code_of = _Codes()
     # Arrays of a few bytes a row: a list of a million Python integers would need ten times the memory.
     rowids, codes = array("q"), array("i")
-    for rowid, value in rows:
-        rowids.append(rowid)
-        codes.append(code_of.setdefault(value, len(code_of)))
+    while page := rows.fetchmany(CHUNK):
+        page_rowids, page_values = zip(*page, strict=True)
+        rowids.extend(page_rowids)
+        codes.extend(map(code_of.__getitem__, page_values))
     unit_rowids = np.frombuffer(rowids, np.int64) if rowids else np.empty(0, np.int64)
     label_codes = compact(np.frombuffer(codes, np.intc) if codes else np.empty(0, np.intc), len(code_of))
     if (unit_rowids[1:] <= unit_rowids[:-1]).any():
@@ -92,18 +100,16 @@ def code_rows(rows: Iterable[tuple[int, str]]) -> LabelCodes:
 
 
 def read_distributions(
-    conn: sqlite3.Connection, annotator: str, field: str, domain: Sequence[str], rowids: IntArray
-) -> FloatArray:
-    """Return one annotator's stored label probabilities on these units (ascending rowids): an array of units x labels.
+    conn: sqlite3.Connection, annotator: str, field: str, domain: Sequence[str], only: IntArray | None
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield one annotator's stored label probabilities in pages: the rowids of units, and an array of units x labels.
 
-    A unit without a distribution has a row of nan.
+    If `only` is given, only those of these units are read.
     """
-    table = np.full((len(rowids), len(domain)), np.nan)
-    rows = _of_annotator("l.distribution", conn, annotator, field, rowids).fetchall()
-    if rows:
-        at, _ = locate(rowids, np.array([rowid for rowid, _ in rows], np.int64))
-        table[at] = masses.read_distributions([text for _, text in rows], domain)
-    return table
+    rows = _of_annotator("l.distribution", conn, annotator, field, only)
+    while page := rows.fetchmany(CHUNK):
+        rowids, texts = zip(*page, strict=True)
+        yield np.array(rowids, np.int64), masses.read_distributions(texts, domain)
 
 
 def locate(rowids: IntArray, wanted: IntArray) -> tuple[IntArray, BoolArray]:
@@ -126,16 +132,18 @@ def rowids_of_questions(conn: sqlite3.Connection, questions: Collection[str]) ->
     return _integers(conn.execute(query, [dumps(sorted(questions))]))
 
 
-def read_judged(conn: sqlite3.Connection, run: str, only: IntArray | None = None) -> IntArray:
-    """Return the rowids of the units that a run has judged, with or without a label, in ascending order."""
+def read_judged_without_label(
+    conn: sqlite3.Connection, run: str, field: str, only: IntArray | None = None
+) -> IntArray:
+    """Return the rowids of the units that a run has judged without a label for the field."""
+    some = "" if only is None else "AND u.rowid IN (SELECT value FROM json_each(?)) "
     query = (
-        "SELECT u.rowid FROM units AS u WHERE EXISTS "
-        "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = 0)"
+        f"SELECT DISTINCT u.rowid FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ? AND j.repeat = 0 {some}"
+        "AND NOT EXISTS (SELECT 1 FROM labels AS l WHERE l.annotator_id = j.run_id AND l.field = ? "
+        "AND l.unit_id = j.unit_id AND l.layer = 'first' AND l.repeat = 0) ORDER BY u.rowid"
     )
-    if only is None:
-        return _integers(conn.execute(f"{query} ORDER BY u.rowid", [run]))
-    query += " AND u.rowid IN (SELECT value FROM json_each(?)) ORDER BY u.rowid"
-    return _integers(conn.execute(query, [run, dumps(only.tolist())]))
+    values = [run, *([] if only is None else [dumps(only.tolist())]), field]
+    return _integers(conn.execute(query, values))
 
 
 def read_other_versions(conn: sqlite3.Connection, person: str, field: str, version: str) -> IntArray:
@@ -220,9 +228,9 @@ class AnnotatorColumn:
 def read_judge(conn: sqlite3.Connection, run: str, field: str, only: IntArray | None) -> AnnotatorColumn:
     """Return a run's labels. The requested units are those that it has judged."""
     labels = read_labels(conn, run, field, only)
-    judged = read_judged(conn, run, only)
+    failed = read_judged_without_label(conn, run, field, only)
     # Most runs have a label for every unit, and the two arrays then are one.
-    requested = labels.rowids if np.array_equal(judged, labels.rowids) else np.union1d(judged, labels.rowids)
+    requested = np.union1d(failed, labels.rowids) if len(failed) else labels.rowids
     column = AnnotatorColumn(run, labels, requested)
     fitted = rowids_of(conn, read_seen_units(conn, run))
     column.n_seen = int(np.isin(requested, fitted).sum()) if len(fitted) else 0

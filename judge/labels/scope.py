@@ -177,7 +177,7 @@ def read_panel(
         looks = {shown[run]: look for run in names if run in shown for look in logged if run in look.runs}
     probabilities = {
         shown[c.annotator]: Distributions(
-            rowids, partial(reader.read_distributions, store.conn, c.annotator, name, domain)
+            rowids, len(domain), partial(reader.read_distributions, store.conn, c.annotator, name, domain)
         )
         for c in columns
         if distributions

@@ -7,8 +7,9 @@ line.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -273,7 +274,15 @@ def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict
         table = by_judge.setdefault(judge, np.full((len(cells.units.names), len(domain)), np.nan))
         table[cells.units.place[unit]] = [distribution.probabilities[label] for label in domain]
     numbers = np.arange(len(cells.units.names))
-    return {judge: Distributions(numbers, table.__getitem__) for judge, table in by_judge.items()}
+    return {
+        judge: Distributions(numbers, len(domain), partial(_read_rows, table))
+        for judge, table in by_judge.items()
+    }
+
+
+def _read_rows(table: FloatArray, only: IntArray | None) -> Iterator[tuple[IntArray, FloatArray]]:
+    numbers = np.arange(len(table)) if only is None else only
+    yield numbers, table[numbers]
 
 
 def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[IntArray, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from judge.stats.coefficients import pairable, ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.metrics import finish
 from judge.stats.patterns import collapse, n_present, tally
-from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 from judge.types import Measure
 
 
@@ -198,11 +198,10 @@ def _reason(label: str, n_units: int) -> Callable[[], str]:
 def label_shares(ratings: Ratings) -> dict[str, dict[str, float] | None]:
     """Return, for each annotator, the share of each label, or None if the annotator gave no labels."""
     shares: dict[str, dict[str, float] | None] = {}
-    for name in ratings.annotators:
-        codes = ratings.column(name)
-        given = codes >= 0
+    for at, name in enumerate(ratings.annotators):
+        given = ratings.codes[:, at] != MISSING
         weights = None if ratings.weights is None else ratings.weights[given]
-        counts = np.bincount(codes[given], weights=weights, minlength=len(ratings.domain))
+        counts = np.bincount(ratings.codes[given, at], weights=weights, minlength=len(ratings.domain))
         total = float(counts.sum())
         shares[name] = dict(zip(ratings.domain, (counts / total).tolist(), strict=True)) if total else None
     return shares

@@ -77,7 +77,8 @@ def correct_mean(
     settings, tuned = IntervalSettings(interval=None, confidence=confidence), lam is None
     groups, clustered = cluster_numbers(clusters, len(f))
     judged, labelled = ~np.isnan(f), ~np.isnan(y)
-    w = design_weights(weights, labelled)
+    w = None if weights is None else design_weights(weights, labelled)
+    of_labelled = None if w is None else w[labelled]
     sample = _Sample(groups, clustered, len(f), settings.confidence, field, bounds)
     judge_only = sample.mean("judge_only", f, judged, None)
     human_only = sample.mean("human_only", y, labelled, w)
@@ -91,7 +92,7 @@ def correct_mean(
     # Any constant would be valid where the judge has no value. Leaving such units out would drop their human labels too.
     values = f if judged.all() else f[judged]
     filled = f if judged.all() else np.where(judged, f, values.mean() if len(values) else 0.0)
-    shift, judge_part = _shift(sample, filled, labelled, None if weights is None else w)
+    shift, judge_part = _shift(sample, filled, labelled, w)
     if labelled.all():
         lam, notes = 0.0, (Note("human_only", why="all_labelled"),)
     elif not len(values):
@@ -100,7 +101,7 @@ def correct_mean(
     elif np.ptp(values) == 0:
         lam, notes = 0.0, (Note("human_only", why="constant"),)
     elif lam is None:
-        covariance = float(np.cov(y[labelled], filled[labelled], ddof=0, aweights=w[labelled])[0, 1])
+        covariance = float(np.cov(y[labelled], filled[labelled], ddof=0, aweights=of_labelled)[0, 1])
         # By chance the optimum can be outside 0..1, where the estimate would extrapolate, so it is clipped.
         best = covariance / ((1 + n / (len(f) - n)) * float(filled.var(ddof=1)))
         lam = min(1.0, max(0.0, best))
@@ -108,7 +109,7 @@ def correct_mean(
             notes = (Note("human_only", why="unrelated"),)
     if lam and not judged.all():
         notes = (*notes, Note("filled", n=int((~judged).sum())))
-    value = float(np.average(y[labelled], weights=w[labelled])) + lam * shift
+    value = float(np.average(y[labelled], weights=of_labelled)) + lam * shift
     ppi = sample.with_interval(base, value, sample.influence(y, labelled, w) - lam * judge_part, g, n)
     if not lam or (tuned and _wider(ppi, human_only)):
         # With few labels of a rare class, tuning lambda can make the interval wider than that of the human labels
@@ -126,9 +127,8 @@ def _wider(first: Measure, second: Measure) -> bool:
     return first.high - first.low > second.high - second.low
 
 
-def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
-    if given is None:
-        return np.ones(len(labelled))
+def design_weights(given: ArrayLike, labelled: BoolArray) -> FloatArray:
+    """Return the design weights as an array, with 1 for units without a human label. Raises BadInput for other weights."""
     weights = numbers(given, "weights", dimensions=1)
     if weights.shape != labelled.shape:
         raise BadInput(f"there are {len(weights)} weights for {len(labelled)} units")
@@ -194,7 +194,9 @@ class _Sample:
         apart = kept - mean
         if w is not None:
             apart *= w
-        return np.bincount(groups, weights=apart, minlength=int(self.groups.max()) + 1)
+        return np.bincount(groups, weights=apart, minlength=int(self.groups.max()) + 1).astype(
+            np.float64, copy=False
+        )
 
     def _select(
         self, values: FloatArray, used: BoolArray, weights: FloatArray | None

@@ -52,18 +52,15 @@ def rogan_gladen(
             raise BadInput(f"{name} must contain only 0, 1 and nan, because it is a rate")
     groups, _ = cluster_numbers(clusters, len(f))
     judged = ~np.isnan(f)
-    w = design_weights(weights, ~np.isnan(y))
+    # Only units with a human label count towards the sensitivity and the specificity, and they are few.
+    labelled = judged & ~np.isnan(y)
+    of_labelled, right, label_groups = f[labelled], y[labelled], groups[labelled]
+    used_weights = np.ones(len(right))
+    if weights is not None:
+        used_weights = design_weights(weights, ~np.isnan(y))[labelled]
     used_groups = groups
     if not judged.all():
-        f, y, w, used_groups = f[judged], y[judged], w[judged], groups[judged]
-    # Only units with a human label count towards the sensitivity and the specificity, and they are few.
-    labelled = ~np.isnan(y)
-    of_labelled, right, used_weights, label_groups = (
-        f[labelled],
-        y[labelled],
-        w[labelled],
-        used_groups[labelled],
-    )
+        f, used_groups = f[judged], groups[judged]
     ones, zeros = used_weights * (right == 1), used_weights * (right == 0)
     total = np.array(
         [len(f), f.sum(), ones.sum(), ones @ of_labelled, zeros.sum(), zeros @ (1 - of_labelled)], np.float64

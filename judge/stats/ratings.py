@@ -222,6 +222,10 @@ class Ratings:
         """Return a mask of the units that the annotator labelled. Raises BadInput if the name is unknown."""
         return np.asarray(self.codes[:, self._place(annotator)] != MISSING)
 
+    def has_code(self, annotator: str, code: int) -> BoolArray:
+        """Return a mask of the units to which the annotator gave the label with this code."""
+        return np.asarray(self.codes[:, self._place(annotator)] == code)
+
     def _place(self, annotator: str) -> int:
         if annotator not in self.annotators:
             raise BadInput(f"no annotator '{annotator}'; available: {', '.join(self.annotators)}")
