@@ -4,15 +4,17 @@ All rows are checked before anything is stored.
 """
 
 import dataclasses
-import hashlib
 import json
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.files import loads
+from judge.files import file_sha, loads
 from judge.importers.fields import word
 from judge.labels import relation
 from judge.labels.rows import TableRows, table
@@ -71,34 +73,41 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     If the same table was already imported with the same model, task and maps, the stored run is returned. If
     a row is bad, nothing is stored. The BadInput error then names the file, line and column.
     """
-    label_table = table(given.path, [*UNIT, "label", *task.fields])
-    given_table = _Table(store, task, given, label_table)
-    # All rows are checked before anything is stored, so that a bad row never leaves a partial run.
-    judgements = list(given_table.judgements())
-    if not judgements:
-        raise BadInput("the file has a header but no rows", path=label_table.path)
     # The content is hashed, not the name, so that a copy of the file gives the same run.
-    digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
+    digest = file_sha(given.path)
+    # All rows are checked before anything is stored, so that a bad row never leaves a partial run. They are read again
+    # to be stored, because memory must not grow with the file.
+    checked = _Table(store, task, given)
+    statuses = Counter(judgement.status for judgement in checked.judgements())
+    if not statuses:
+        raise BadInput("the file has a header but no rows", path=str(given.path))
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
     origin = {"imported": get_time(), "file": str(given.path), "sha256": digest}
     with store.transaction() as conn:
-        run_id, known = add_run(conn, task, given.model, options, origin, judgements, given_table.fitted)
-    statuses = [j.status for j in judgements]
-    return KeptRun(run_id, known, {s: statuses.count(s) for s in Status})
+        judgements = _Table(store, task, given).judgements()
+        run_id, known = add_run(conn, task, given.model, options, origin, judgements, checked.fitted)
+        if file_sha(given.path) != digest:
+            raise BadInput(
+                "the file changed while it was imported, so nothing was stored; import it again",
+                path=str(given.path),
+            )
+    return KeptRun(run_id, known, {s: statuses[s] for s in Status})
 
 
 class _Table:
     """Converts the rows of an imported table to judgements."""
 
-    def __init__(self, store: Store, task: Task, given: Given, rows: TableRows) -> None:
-        self.task, self.given, self.rows = task, given, rows
+    def __init__(self, store: Store, task: Task, given: Given) -> None:
+        self.task, self.given = task, given
+        self.rows: TableRows = table(given.path, [*UNIT, "label", *task.fields])
         self.questions = self._questions()
         self.columns = self._columns()
         self.units = _Units(store, task.spec.unit, given.dataset)
         golds = {rule.gold for rule in task.spec.derive.values() if rule.gold}
         self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
-        self.first: dict[tuple[str, int], int] = {}
+        self.first: dict[int, array[int]] = {}
+        """For each repeat, the line of each unit's label, by the rowid of the unit; 0 if it has none."""
         self.fitted: set[str] = set()
         """The units whose questions the judge was fitted on, according to the imported file."""
 
@@ -161,10 +170,14 @@ class _Table:
         return cell.get(name.partition(".")[0]) if several else cell
 
     def _judgement(self, row: Mapping[str, Json], line: int) -> Judgement:
-        unit = self.units.find(_word(row["unit"], "unit"))
+        rowid, unit = self.units.find(_word(row["unit"], "unit"))
         repeat = _parse_whole(row.get("repeat"))
-        if (before := self.first.setdefault((unit, repeat), line)) != line:
+        lines = self.first.setdefault(repeat, array("q"))
+        if rowid >= len(lines):
+            lines.frombytes(bytes(lines.itemsize * (rowid + 1 - len(lines) + len(lines) // 8)))
+        if before := lines[rowid]:
             raise BadInput(f"unit '{unit}' already has a label on line {before}", field="unit")
+        lines[rowid] = line
         why = _word(row["rationale"], "rationale") or None if "rationale" in row else None
         if _true(row.get(FITTED)):
             self.fitted.add(unit)
@@ -232,39 +245,29 @@ class _Units:
     """Finds units of one kind by their ids. A table may use several forms of the same id."""
 
     def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
-        self.kind, self.dataset = kind, dataset
-        query = (
-            "SELECT u.unit_id, u.item_id, i.dataset, p.passage_id FROM units AS u JOIN items AS i USING (item_id) "
-            "LEFT JOIN passages AS p USING (passage_id) WHERE u.kind = ?"
-        )
-        self.known: set[str] = set()
-        self.named: dict[str, list[str]] = {}
-        for unit, item, of, _ in store.conn.execute(query, [kind]):
-            if dataset is not None and of != dataset:
-                continue
-            self.known.add(unit)
-            # Other programs export the ids in their own files, which do not include the data set.
-            names = {unit.removeprefix(f"{of}:"), item, item.removeprefix(f"{of}:")}
-            if unit.startswith(f"{item}/"):
-                names.add(unit.removeprefix(f"{item}/"))
-            for name in names - {unit}:
-                self.named.setdefault(name, []).append(unit)
-        if not self.known:
+        self.conn, self.kind = store.conn, kind
+        self.having = "FROM units AS u JOIN items AS i USING (item_id) WHERE u.kind = ?1 AND (?2 IS NULL OR i.dataset = ?2)"
+        self.values = [kind, dataset]
+        if not self.conn.execute(f"SELECT 1 {self.having} LIMIT 1", self.values).fetchone():
             where = f" of data set '{dataset}'" if dataset else ""
             raise UsageError(
                 f"{store.path}: there are no units of kind {kind}{where} to label; to list the items: "
                 f"{command('judge items show')}"
             )
 
-    def find(self, name: str) -> str:
+    def find(self, name: str) -> tuple[int, str]:
+        """Return the rowid and the id of the unit with this name."""
         if not name:
             raise BadInput("is empty", field="unit")
-        if name in self.known:
-            return name
-        units = self.named.get(name, [])
+        query = f"SELECT u.rowid, u.unit_id {self.having} AND u.unit_id = ?3"
+        known: tuple[int, str] | None = self.conn.execute(query, [*self.values, name]).fetchone()
+        if known is not None:
+            return known
+        query = f"SELECT n, unit_id FROM temp.{self._other_names} WHERE name = ? ORDER BY n"
+        units: list[tuple[int, str]] = self.conn.execute(query, [name]).fetchall()
         # If the unit were guessed, the label could silently be attached to the wrong unit.
         if len(units) > 1:
-            examples = ", ".join(units[:3]) + (" ..." if len(units) > 3 else "")
+            examples = ", ".join(unit for _, unit in units[:3]) + (" ..." if len(units) > 3 else "")
             raise BadInput(f"'{name}' matches {len(units):,} units: {examples}", field="unit")
         if not units:
             raise BadInput(
@@ -272,6 +275,30 @@ class _Units:
                 field="unit",
             )
         return units[0]
+
+    @cached_property
+    def _other_names(self) -> str:
+        """The temporary table of the other forms of the units' ids.
+
+        Other programs export the ids in their own files, which do not include the data set.
+        """
+        forms = (
+            ("substr(u.unit_id, length(i.dataset) + 2)", "substr(u.unit_id, 1, length(i.dataset) + 1) = i.dataset || ':'"),
+            ("u.item_id", "1"),
+            ("substr(u.item_id, length(i.dataset) + 2)", "substr(u.item_id, 1, length(i.dataset) + 1) = i.dataset || ':'"),
+            ("substr(u.unit_id, length(u.item_id) + 2)", "substr(u.unit_id, 1, length(u.item_id) + 1) = u.item_id || '/'"),
+        )  # fmt: skip
+        selects = " UNION ".join(
+            f"SELECT {form} AS name, u.rowid AS n, u.unit_id {self.having} AND {condition}"
+            for form, condition in forms
+        )
+        # On disk, because a million names in memory would take more than everything else.
+        self.conn.execute("DROP TABLE IF EXISTS temp.other_names")
+        self.conn.execute(
+            "CREATE TEMP TABLE other_names (name TEXT, n INTEGER, unit_id TEXT, PRIMARY KEY (name, n)) WITHOUT ROWID"
+        )
+        self.conn.execute(f"INSERT INTO temp.other_names {selects}", self.values)
+        return "other_names"
 
 
 def _word(cell: Json, name: str) -> str:

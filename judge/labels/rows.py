@@ -4,7 +4,6 @@ The file may be CSV (with any delimiter), TSV, JSON, JSON Lines or Parquet. Any 
 gzip. Cells of a delimited table are strings; cells of the other formats keep their types.
 """
 
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -87,20 +86,17 @@ def columns_of(path: Path) -> list[str]:
 
 def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     """Yield the columns and their line number first, then (line, cells) for each row."""
-    with files.open_input(path) as file:
-        # Read into memory: a table of labels is small compared with the texts, and a partly read table leaves
-        # no open file.
-        handle = io.BytesIO(file.read())
-    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if files.is_parquet(handle):
-        columns, rows = files.parquet(handle, path)
-        yield columns, 0
-        for line, row in rows:
-            yield line, [row[name] for name in columns]
-    elif ending in JSON or (ending not in DELIMITED and files.is_json(handle)):
-        yield from _objects(handle, path, ending)
-    else:
-        yield from _read_delimited(handle, path, hint)
+    with files.open_input(path) as handle:
+        ending = Path(path.name.removesuffix(".gz")).suffix.lower()
+        if files.is_parquet(handle):
+            columns, rows = files.parquet(handle, path)
+            yield columns, 0
+            for line, row in rows:
+                yield line, [row[name] for name in columns]
+        elif ending in JSON or (ending not in DELIMITED and files.is_json(handle)):
+            yield from _objects(handle, path, ending)
+        else:
+            yield from _read_delimited(handle, path, hint)
 
 
 def _read_delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
@@ -126,24 +122,31 @@ def _read_delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Itera
 
 
 def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, Any]]:
-    rows: list[tuple[int, dict[str, Json]]] = []
-    # An empty column may be left out of a row, so the columns are those of all rows together.
-    head: dict[str, None] = {}
     lines = ending in (".jsonl", ".ndjson")
     if lines:
         files.refuse_list(handle, path, "JSON Lines")
     listed = not lines and files.is_list(handle)
-    parsed = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
-    for line, row in parsed:
-        if not isinstance(row, dict):
-            raise BadInput("a row must be an object", path=str(path), line=line)
+    start = handle.tell()
+
+    def parse() -> Iterator[tuple[int, dict[str, Json]]]:
+        handle.seek(start)
+        parsed = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
+        for line, row in parsed:
+            if not isinstance(row, dict):
+                raise BadInput("a row must be an object", path=str(path), line=line)
+            yield line, row
+
+    # An empty column may be left out of a row, so the columns are those of all rows together. The file is parsed twice,
+    # because a million rows as objects need a gigabyte.
+    head: dict[str, None] = {}
+    last = None
+    for last, row in parse():
         head.update(dict.fromkeys(row))
-        rows.append((line, row))
-    if not rows:
+    if last is None:
         raise BadInput("the list is empty" if listed else "the file is empty", path=str(path))
     names = list(head)
     yield names, 0
-    for line, row in rows:
+    for line, row in parse():
         yield line, [row.get(name) for name in names]
 
 

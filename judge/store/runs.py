@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from ulid import ULID
 
@@ -252,13 +253,17 @@ def read_tried(conn: sqlite3.Connection) -> set[str]:
     }
 
 
+PAGE = 5_000
+"""The number of judgements that are written at once."""
+
+
 def add_run(
     conn: sqlite3.Connection,
     task: Task,
     model: str,
     options: Mapping[str, Json],
     provider: Mapping[str, Json],
-    judgements: Sequence[Judgement],
+    judgements: Iterable[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
     """Store a complete run, such as an imported or derived one, inside the caller's transaction.
@@ -273,7 +278,10 @@ def add_run(
         return earlier[0].run_id, True
     keep_task(conn, task)
     run_id = begin_run(conn, task, model, options, provider)
-    add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
+    remaining = iter(judgements)
+    # In pages, because the judgements may come from a file of any size.
+    while page := [Entry(replace(j, run_id=run_id), None) for j in islice(remaining, PAGE)]:
+        add_judgements(conn, page, set())
     conn.executemany(
         "INSERT OR IGNORE INTO fitted_on SELECT ?, question_id, NULL FROM units WHERE unit_id = ?",
         [(run_id, unit) for unit in sorted(fitted)],
