@@ -60,32 +60,59 @@ def read_labels(
 ) -> LabelCodes:
     """Return one annotator's first labels for a field, on all units or `only` on the units with these rowids."""
     # Labels for an old text have a layer of their own, so they are not read.
-    rows = _of_annotator("l.value", conn, annotator, field, only)
-    return code_rows(rows)
+    return code_rows(_pages("l.value", conn, annotator, field, only))
 
 
-def _of_annotator(
+def _pages(
     column: str, conn: sqlite3.Connection, annotator: str, field: str, only: IntArray | None
-) -> sqlite3.Cursor:
-    """Return (rowid of the unit, column) for each of one annotator's first labels."""
-    source, values = "labels AS l JOIN units AS u USING (unit_id)", [annotator, field]
-    if only is not None:
-        # CROSS JOIN keeps this order: one lookup for each unit, and never a scan of all labels for each of them.
-        source = "json_each(?) AS s CROSS JOIN units AS u ON u.rowid = s.value CROSS JOIN labels AS l ON l.unit_id = u.unit_id"
-        values = [dumps(only.tolist()), *values]
+) -> Iterator[list[tuple[int, str]]]:
+    """Yield pages of (rowid of the unit, column) of one annotator's first labels."""
+    given = f"l.annotator_id = ?1 AND l.field = ?2 AND l.layer = 'first' AND l.repeat = 0 AND {column} IS NOT NULL"
+    if only is None:
+        query = f"SELECT u.rowid, {column} FROM labels AS l JOIN units AS u USING (unit_id) WHERE {given}"
+        cursor = conn.execute(query, [annotator, field])
+        while page := cursor.fetchmany(CHUNK):
+            yield page
+        return
+    # CROSS JOIN keeps this order: one lookup for each unit, and never a scan of all labels for each of them.
     query = (
-        f"SELECT u.rowid, {column} FROM {source} WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' "
-        f"AND l.repeat = 0 AND {column} IS NOT NULL"
+        f"SELECT u.rowid, {column} FROM json_each(?3) AS s CROSS JOIN units AS u ON u.rowid = s.value "
+        f"CROSS JOIN labels AS l ON l.unit_id = u.unit_id WHERE {given}"
     )
-    return conn.execute(query, values)
+    for some in _json_pages(only):
+        if page := conn.execute(query, [annotator, field, some]).fetchall():
+            yield page
 
 
-def code_rows(rows: sqlite3.Cursor) -> LabelCodes:
-    """Return rows (rowid of a unit, label) as arrays, ordered by rowid. Of several rows of a unit, the last one counts."""
+def _json_pages(rowids: IntArray) -> Iterator[str]:
+    """Yield the rowids as JSON arrays, which a query reads with json_each."""
+    for start in range(0, len(rowids), CHUNK):
+        yield dumps(rowids[start : start + CHUNK].tolist())
+
+
+def read_statuses(
+    conn: sqlite3.Connection, run: str, units: IntArray, reason: str
+) -> Iterator[tuple[int, str]]:
+    """Yield (rowid, status of a run's latest attempt) for each of these units that the run has judged.
+
+    If the stored reason of the attempt is `reason`, this word is yielded instead of the status.
+    """
+    # Repeats measure how stable a judge is, so only the first repeat counts.
+    query = (
+        "SELECT u.rowid, iif(j.reason = ?2, ?2, j.status) FROM json_each(?3) AS s CROSS JOIN units AS u ON u.rowid = s.value "
+        "CROSS JOIN judgements AS j ON j.unit_id = u.unit_id WHERE j.run_id = ?1 AND j.repeat = 0 ORDER BY u.rowid, j.attempt"
+    )
+    for some in _json_pages(units):
+        # Of several attempts, the last one replaces earlier ones.
+        yield from dict(conn.execute(query, [run, reason, some]).fetchall()).items()
+
+
+def code_rows(pages: Iterable[list[tuple[int, str]]]) -> LabelCodes:
+    """Return pages of rows (rowid of a unit, label) as arrays, ordered by rowid. Of several rows of a unit, the last one counts."""
     code_of = _Codes()
     # Arrays of a few bytes a row: a list of a million Python integers would need ten times the memory.
     rowids, codes = array("q"), array("i")
-    while page := rows.fetchmany(CHUNK):
+    for page in pages:
         page_rowids, page_values = zip(*page, strict=True)
         rowids.extend(page_rowids)
         codes.extend(map(code_of.__getitem__, page_values))
@@ -106,8 +133,7 @@ def read_distributions(
 
     If `only` is given, only those of these units are read.
     """
-    rows = _of_annotator("l.distribution", conn, annotator, field, only)
-    while page := rows.fetchmany(CHUNK):
+    for page in _pages("l.distribution", conn, annotator, field, only):
         rowids, texts = zip(*page, strict=True)
         yield np.array(rowids, np.int64), masses.read_distributions(texts, domain)
 

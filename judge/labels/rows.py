@@ -139,10 +139,10 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
     # An empty column may be left out of a row, so the columns are those of all rows together. The file is parsed twice,
     # because a million rows as objects need a gigabyte.
     head: dict[str, None] = {}
-    last = None
-    for last, row in parse():
+    n = 0
+    for n, (_, row) in enumerate(parse(), 1):
         head.update(dict.fromkeys(row))
-    if last is None:
+    if not n:
         raise BadInput("the list is empty" if listed else "the file is empty", path=str(path))
     names = list(head)
     yield names, 0

@@ -22,11 +22,10 @@ from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.runs import ADDED
 from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.labelled import add_labels, fitting, read_run_labels
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import Rows, System
-from judge.suites.run_labels import LabelsWanted, RunLabels
+from judge.suites.run_labels import LabelsWanted, RunLabels, add_labels, fitting, read_run_labels
 from judge.suites.steps import Step
 from judge.suites.system_reading import SystemReading
 from judge.types import PARTS_OF_ANSWERS, Json, Status

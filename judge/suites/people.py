@@ -8,9 +8,8 @@ from judge.labels.reference import ReferenceLabels
 from judge.scores.score import NOT_JUDGED
 from judge.store import Store
 from judge.suites.chosen import Run
-from judge.suites.labelled import UnitLabels
 from judge.suites.reading import Reading
-from judge.suites.run_labels import LabelsWanted, RunLabels
+from judge.suites.run_labels import LabelsWanted, RunLabels, UnitLabels
 from judge.types import Status
 
 

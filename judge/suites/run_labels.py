@@ -4,21 +4,95 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judge.errors import UsageError
+from judge.labels import reader
 from judge.prompts.load import Task
 from judge.run_options import IDENTITY, OF_TASK, describe
-from judge.scores.score import NOT_JUDGED
+from judge.runner.contexts import relevant
+from judge.scores.score import NOT_JUDGED, TIED
+from judge.store import selection
 from judge.store.export import find_task, read_stored_task
+from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.labelled import EXAMPLE, UnitLabels, UnitNumbers, fitting, read_run_labels
+from judge.suites.frames import frame
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
-from judge.types import Json, attributes
+from judge.types import Json, Status, attributes
+
+EXAMPLE = "example"
+"""The status of a unit whose item is shown by the run as a few-shot example. Such a unit is not scored."""
+UnitNumbers = np.ndarray[Any, Any]
+UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
+"""The labels and statuses of units, and a mask of the units without a judgement."""
+
+
+def read_run_labels(store: Store, run: chosen.Run, units: UnitNumbers, field: str) -> UnitLabels:
+    """Return a run's labels for a field on these units, from the latest attempt in the first repeat.
+
+    If the run shows an item as an example, all units of this item have the status `EXAMPLE`.
+    """
+    labels = np.full(len(units), None, dtype=object)
+    status = np.full(len(units), NOT_JUDGED, dtype=object)
+    index = pd.Index(units)
+    # Only these units are read: a run has the labels of all systems, and a leaderboard reads it once for each system.
+    given = reader.read_labels(store.conn, run.run_id, field, units)
+    place = index.get_indexer(pd.Index(given.rowids))
+    labels[place] = np.array(given.values, dtype=object)[given.codes]
+    status[place] = str(Status.OK)
+    # A label implies the status ok, so statuses are read only for other units.
+    for unit, ended in reader.read_statuses(store.conn, run.run_id, units[status == NOT_JUDGED], TIED):
+        status[index.get_loc(unit)] = ended
+    if run.examples:
+        marks = ",".join("?" * len(run.examples))
+        shown = f"SELECT n FROM unit_texts WHERE item_id IN ({marks})"
+        place = index.get_indexer(pd.Index(frame(store.conn, shown, run.examples, "n")["n"]))
+        labels[place[place >= 0]], status[place[place >= 0]] = None, EXAMPLE
+    return labels, status, status == NOT_JUDGED
+
+
+def fitting(
+    store: Store,
+    task: Task,
+    units: UnitNumbers,
+    given: Mapping[str, Sequence[str]] | None = None,
+    shown: str | None = None,
+    probabilities: Mapping[str, str] | None = None,
+) -> int:
+    """Count the units that have all inputs of the task, and can therefore be judged in it.
+
+    `given` maps items to their contexts. If it is not None, items without a context are not counted. If the
+    task shows relevant passages, `shown` says where their relevance comes from (see `judge.runner.contexts`).
+    If the task shows probabilities for the options, `probabilities` contains those from the system's first
+    pass.
+    """
+    conn = store.conn
+    conn.execute("DROP TABLE IF EXISTS temp.unjudged")
+    # A temporary table: SQLite limits the number of values in one statement.
+    conn.execute("CREATE TEMP TABLE unjudged (n INTEGER PRIMARY KEY)")
+    conn.executemany("INSERT INTO temp.unjudged VALUES (?)", ((int(n),) for n in units))
+    passages = relevant(store, shown).passages if shown is not None else None
+    only = selection.Selection(
+        "n IN (SELECT n FROM temp.unjudged)", contexts=given, relevant=passages, shown=probabilities
+    )
+    return selection.select(store, task, only)[0]
+
+
+def add_labels(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+    """Add labels and statuses to the units, and drop the units of items that are shown as examples.
+
+    Return the remaining units, and a mask of the units without a judgement. The new columns have dtype object,
+    which keeps a missing label as None.
+    """
+    for name, values in zip(("label", "status"), labels, strict=False):
+        units[name] = pd.Series(values, index=units.index, dtype=object)
+    rows = (units["status"] != EXAMPLE).to_numpy()
+    return units[rows].reset_index(drop=True), labels[2][rows]
 
 
 @dataclass(slots=True)
