@@ -139,10 +139,11 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
     # An empty column may be left out of a row, so the columns are those of all rows together. The file is parsed twice,
     # because a million rows as objects need a gigabyte.
     head: dict[str, None] = {}
-    n = 0
-    for n, (_, row) in enumerate(parse(), 1):
+    empty = True
+    for _, row in parse():
+        empty = False
         head.update(dict.fromkeys(row))
-    if not n:
+    if empty:
         raise BadInput("the list is empty" if listed else "the file is empty", path=str(path))
     names = list(head)
     yield names, 0

@@ -5,11 +5,13 @@ import io
 import json
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_rel
 
+from judge.labels import reader
 from tests.cli.helpers import checked
 from tests.formats import garage_row, write_jsonl
 from tests.real import require
@@ -48,6 +50,25 @@ def label(**changed: str) -> None:
         system, _, n = name.partition("_")
         given[unit(int(n), system)] = value
     give("eligibility", given)
+
+
+@pytest.mark.usefixtures("study")
+def test_a_run_is_read_once_however_many_systems_there_are(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label()
+    n_read = []
+
+    def counted(pages: Iterable[list[tuple[int, str]]]) -> reader.LabelCodes:
+        kept = list(pages)
+        n_read.append(sum(map(len, kept)))
+        return code_rows(kept)
+
+    code_rows = reader.code_rows
+    monkeypatch.setattr(reader, "code_rows", counted)
+    board(judge, *ELIGIBILITY, "--system", "all")
+    # One label for each answer. If every system read the whole run, there would be three times as many.
+    assert sum(n_read) == N * len(SYSTEMS)
 
 
 ELIGIBILITY = ("garage", "--part", "eligibility")
