@@ -63,12 +63,13 @@ def _accuracy(subject: Subject, judge: str, reference: str) -> Estimand:
     The judge's value for a unit is its probability for the label that it gave. The human value is 1 if this
     label equals the reference label, otherwise 0. Units without a reference label have no human value.
     """
-    judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
+    table = subject.panel.table
+    judged = table.codes[:, table.annotators.index(judge)]
     sure = subject.panel.distributions.get(judge)
     stated = np.full(len(judged), np.nan) if sure is None else sure.of_labels(judged)
-    both = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference))
+    both = np.flatnonzero(table.has_label(judge) & table.has_label(reference))
     right = np.full(len(judged), np.nan)
-    right[both] = judged[both] == true[both]
+    right[both] = judged[both] == table.codes[both, table.annotators.index(reference)]
     name = f"accuracy of the judge against {subject.reference_text}"
     # With few labels, a corrected share can be outside 0 to 1.
     return replace(_pair_labels(subject, name, stated, right), bounds=(0.0, 1.0))

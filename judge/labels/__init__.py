@@ -6,7 +6,8 @@
 
 The modules:
 
-- `relation` has the SQL that reads the table `labels`. The SQL that writes this table, and the parts of the
+- `reader` reads one annotator's labels, or those of several, as arrays. All numbers on labels come from it.
+- `relation` has the SQL of small questions about the table `labels`, such as who labelled a field. The SQL that writes this table, and the parts of the
   store's own queries that look up labels, are in `judge.store.label_rows`.
 - `panel` has the table of labels with its majority and decisions.
 - `reference` chooses the labels that judges are compared with.
