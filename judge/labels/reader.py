@@ -266,9 +266,17 @@ def read_judge(conn: sqlite3.Connection, run: str, field: str, only: IntArray | 
 
 
 def read_other(
-    conn: sqlite3.Connection, annotator: str, field: str, kind: AnnotatorKind, batch: Members | None
+    conn: sqlite3.Connection,
+    annotator: str,
+    field: str,
+    kind: AnnotatorKind,
+    batch: Members | None,
+    version: str | None,
 ) -> AnnotatorColumn:
-    """Return the labels of a person, the lead or gold. A batch restricts them to its units and its people."""
+    """Return the labels of a person, the lead or gold. A batch restricts them to its units and its people.
+
+    If a version of the task is given, a person's labels from batches of other versions are left out.
+    """
     labels = read_labels(conn, annotator, field)
     # A label in conflict counts as unlabelled until a lead decides, but the person was asked, so it lowers the
     # coverage.
@@ -278,7 +286,10 @@ def read_other(
         labels = labels.select(np.isin(labels.rowids, rowids_of(conn, units)))
         unresolved = unresolved.intersection(units)
     requested = np.union1d(rowids_of(conn, unresolved), labels.rowids)
-    return AnnotatorColumn(annotator, labels, requested, n_in_conflict=len(unresolved))
+    column = AnnotatorColumn(annotator, labels, requested, n_in_conflict=len(unresolved))
+    if version is not None and kind is AnnotatorKind.HUMAN:
+        column.leave_out(read_other_versions(conn, annotator, field, version))
+    return column
 
 
 def union(columns: Sequence[AnnotatorColumn]) -> IntArray:

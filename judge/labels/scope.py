@@ -137,7 +137,7 @@ def read_panel(
     columns = [
         reader.read_judge(store.conn, n, name, drawn if only_drawn else None)
         if kinds[n] is AnnotatorKind.JUDGE
-        else reader.read_other(store.conn, n, name, kinds[n], batch)
+        else reader.read_other(store.conn, n, name, kinds[n], batch, scope.version)
         for n in names
     ]
     # A look must be logged before anybody can read a number on the sealed test. Otherwise the number spends none of
