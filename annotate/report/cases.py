@@ -119,8 +119,8 @@ def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
 def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
     code = int(subject.panel.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
-    own = np.nan if sure is None else sure.on(np.array([u]))[0, code]
-    probability = "" if np.isnan(own) else f"probability {own:.2f}"
+    share = np.nan if sure is None else sure.on(np.array([u]))[0, code]
+    probability = "" if np.isnan(share) else f"probability {share:.2f}"
     # Reasons are stored under the run's id, whereas the report names a judge by its model.
     who = subject.run_ids.get(name, name)
     reason = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])

@@ -63,7 +63,7 @@ class Distributions:
     rowids: IntArray
     """One number for each unit of the table, in ascending order."""
     n_labels: int
-    read: Callable[[IntArray | None], Iterable[tuple[IntArray, FloatArray]]]
+    read_masses: Callable[[IntArray | None], Iterable[tuple[IntArray, FloatArray]]]
     """Returns pages of numbers and their probabilities [units, labels], for some of these numbers or for all."""
 
     def on(self, units: BoolArray | IntArray) -> FloatArray:
@@ -73,20 +73,20 @@ class Distributions:
         """
         wanted = self.rowids[units]
         table = np.full((len(wanted), self.n_labels), np.nan)
-        for numbers, masses in self.read(wanted):
+        for numbers, masses in self.read_masses(wanted):
             table[np.searchsorted(wanted, numbers)] = masses
         return table
 
     def of_labels(self, codes: IntArray) -> FloatArray:
         """Return, for each unit, the share of its label `codes[u]` in the probability of all labels; nan without a label."""
         shares = np.full(len(codes), np.nan)
-        for numbers, masses in self.read(None):
+        for numbers, masses in self.read_masses(None):
             at = np.searchsorted(self.rowids, numbers)
             there = at < len(self.rowids)
             there[there] = (self.rowids[at[there]] == numbers[there]) & (codes[at[there]] != MISSING)
-            at, own = at[there], masses[there]
+            at, of_units = at[there], masses[there]
             # Some probability can be on tokens that do not stand for a label.
-            shares[at] = own[np.arange(len(at)), codes[at]] / own.sum(axis=1)
+            shares[at] = of_units[np.arange(len(at)), codes[at]] / of_units.sum(axis=1)
         return shares
 
     def select(self, units: BoolArray) -> Distributions:
