@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.labels.words import ALIASES
@@ -196,7 +194,7 @@ def _grades(field: str, labels: pd.Series) -> dict[str, int]:
 
 def _grade(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
     # A passage without a grade has nan. Objects would take four times the memory of numbers.
-    grade = table["label"].map(grades).astype(np.float64)
+    grade = table["label"].map(grades).astype("float64")
     return table[["item_id", "passage_id"]].assign(grade=grade)
 
 
