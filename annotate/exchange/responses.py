@@ -56,8 +56,8 @@ class Response:
     question: str | None = None
     stratum: str | None = None
     weight: float | None = None
-    times: Mapping[str, str] = field(default_factory=dict)
-    """The time of each answer, by field. `at` is the time of the latest one."""
+    times: Mapping[tuple[str, bool], str] = field(default_factory=dict)
+    """The time of each label, by (field, whether it is revised). `at` is the time of the latest first label."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """All sources of this person's label, by field. A source is the batch or an import.
 
@@ -93,8 +93,8 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
                          AND e.position = a.position AND e.kind IN ('label', 'skip')), a.updated),
                a.layers, a.repeat, a.role, u.question_id, a.revised, b.stratum, b.weight,
                {SOURCES_OF_ANSWERS},
-               (SELECT json_group_object(s.field, s.given) FROM label_sources AS s WHERE s.annotator_id = a.annotator_id
-                AND s.unit_id = a.unit_id AND s.repeat = a.repeat AND s.layer <> 'revised'
+               (SELECT json_group_array(json_array(s.field, s.layer = 'revised', s.given)) FROM label_sources AS s
+                WHERE s.annotator_id = a.annotator_id AND s.unit_id = a.unit_id AND s.repeat = a.repeat
                 AND s.source IN ('batch:' || a.batch, 'adjudication:' || a.batch))
         FROM assignments AS a JOIN units AS u USING (unit_id)
         LEFT JOIN batch_units AS b ON b.batch = a.batch AND b.unit_id = a.unit_id
@@ -124,5 +124,5 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
             stratum=row[14],
             weight=row[15],
             sources={name: sorted(sources) for name, sources in json.loads(row[16]).items()},
-            times=json.loads(row[17]),
+            times={(name, bool(revised)): at for name, revised, at in json.loads(row[17])},
         )

@@ -294,6 +294,17 @@ def test_decisions_and_revised_labels_come_in_as_what_they_are(
     assert sorted(values[0]) == sorted(values[1])
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_study_recognises_its_own_exported_labels(tmp_path: Path, form: str) -> None:
+    """A revised label has the time of the revision, and not of the first label."""
+    path = decided(tmp_path)
+    export(path, file := tmp_path / f"labels.{form}", form, "--labels")
+    before = rows_of(path, "SELECT * FROM label_sources ORDER BY 1, 2, 3, 4, 5, 6")
+    done = document("import", file, "--from", form, "-d", path, "--json")
+    assert rows_count(done) == {"already_there": 6}
+    assert rows_of(path, "SELECT * FROM label_sources ORDER BY 1, 2, 3, 4, 5, 6") == before
+
+
 def test_nobody_else_can_decide_for_the_lead(path: Path, tmp_path: Path) -> None:
     export(path, tmp_path / "t.jsonl", "jsonl")
     row = {"adjudge_unit_id": read_lines(tmp_path / "t.jsonl")[0]["unit"], "adjudge_field": "stance", "answer": "accept",

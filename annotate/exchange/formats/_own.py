@@ -38,10 +38,11 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
                 layer = r.layers.get(name, "first")
                 rows.append(
                     {"field": name, "label": value, "layer": layer, "blind": r.is_blind(name),
-                     "sources": list(r.sources.get(name, ())), "at": r.times.get(name, r.at)}
+                     "sources": list(r.sources.get(name, ())), "at": r.times.get((name, False), r.at)}
                 )  # fmt: skip
             for name, value in r.revised.items():
-                rows.append({"field": name, "label": value, "layer": "revised", "blind": False})
+                at = r.times.get((name, True), r.at)
+                rows.append({"field": name, "label": value, "layer": "revised", "blind": False, "at": at})
         if not rows:
             rows.append(
                 {"field": None, "label": None, "layer": "skipped" if r.skipped else None, "blind": r.blind}
