@@ -19,6 +19,7 @@ from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
 from judge.store import label_sources
 from judge.store.jobs import rebase
+from judge.store.label_rows import OLD_TEXT
 from judge.store.locks import lock_file
 from judge.store.new_files import flush_to_disk, name_new_file, remove_partial
 from judge.store.study import Store, explain_errors
@@ -146,6 +147,11 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                         f"{n:,} labels are in conflict, because two sources have different labels by the same person; "
                         f"they are not used until a lead resolves the conflicts:\n{command('annotate conflicts list', study=done.path)}"
                     )
+                if n := _count_outdated(store, paths):
+                    done.notes.append(
+                        f"{n:,} labels by people do not count, because another study corrected the text later; their own "
+                        "study had the corrected text already; they count again when these people label the units again"
+                    )
         if not done.conflicts:
             # A label from one study may be older than a correction in another. The triggers, which are back, reopen its unit.
             conn.execute("INSERT INTO corrected_seats SELECT unit_id FROM corrected_seats")
@@ -154,6 +160,24 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
             raise StudyError(
                 f"{paths[-1]}: a row of '{broken[0]}' refers to a missing row of '{broken[2]}'; use another copy of the study"
             )
+
+
+def _count_outdated(store: Store, paths: Sequence[Path]) -> int:
+    """Return the number of people's labels that count in their own study, but not in the merged study, because a later
+    correction in another study has made them labels for an old text.
+    """
+    # All studies have the same texts, so a label that counts in its own study was given for the text of the merged one.
+    query = (
+        "SELECT m.unit_id, m.field, m.annotator_id, m.repeat FROM labels AS m "
+        "JOIN src.labels AS s USING (unit_id, field, annotator_id, repeat) "
+        f"WHERE m.layer = '{OLD_TEXT}' AND s.layer <> '{OLD_TEXT}' AND m.annotator_id IN ({label_sources.PEOPLE}) "
+        "AND m.unit_id IN (SELECT unit_id FROM corrected_units)"
+    )
+    found: set[tuple[str, str, str, int]] = set()
+    for path in paths:
+        with _attach(store, path):
+            found.update(store.conn.execute(query))
+    return len(found)
 
 
 @contextmanager

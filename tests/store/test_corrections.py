@@ -12,6 +12,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.labels.scope import Scope, read_panel
 from judge.store import Store
+from judge.store.study import get_time
 from tests.annotate.agreement_helpers import annotate
 from tests.conftest import Done
 
@@ -265,6 +266,26 @@ def test_two_machines_with_the_same_correction_can_be_merged(
     judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", other)
     judge("studies", "merge", study, other, "--into", "m.db")
     assert counts(tmp_path / "m.db") == {"human": 6, "judge": 6} and found(tmp_path / "m.db") == []
+
+
+def test_a_merge_counts_the_labels_that_a_later_correction_takes_out(
+    study: Path, judge: Judge, tmp_path: Path
+) -> None:
+    """eve labels in a study that had the corrected text from the beginning, before the other study is corrected."""
+    file = corrected(study.parent, two_texts)
+    fresh = tmp_path / "fresh.db"
+    judge("items", "import", "jsonl", file, "-d", fresh)
+    labels = [
+        {"unit": unit, "annotator": "eve", "field": "side", "label": "support", "at": get_time()}
+        for unit in ("d:q0/a", "d:q0/b", "d:q1/a")
+    ]
+    annotate("import", write(tmp_path / "eve.jsonl", labels), "--new-people", "--blind", "-d", fresh)
+    judge("items", "import", "jsonl", file, "--correct", "--yes")
+    told = judge("studies", "merge", study, fresh, "--into", "m.db").err
+    # Only q0/a was corrected.
+    assert "1 labels by people do not count" in told
+    query = "SELECT unit_id FROM labels WHERE annotator_id = 'eve' AND layer = 'old_text'"
+    assert select(tmp_path / "m.db", query) == [("d:q0/a",)]
 
 
 def test_verify_finds_a_corrected_text_that_was_changed_back(study: Path, judge: Judge) -> None:
