@@ -138,9 +138,12 @@ def _rulings(conn: sqlite3.Connection) -> Iterator[Finding]:
     expected: dict[tuple[Json, ...], set[tuple[str, str]]] = defaultdict(set)
     query = (
         "SELECT annotator_id, field, unit_id, repeat, json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), "
-        "json_extract(j.value, '$[2]'), kept, at FROM label_rulings AS r, json_each(r.rejected) AS j"
+        "json_extract(j.value, '$[2]'), r.value, kept, at FROM label_rulings AS r, json_each(r.rejected) AS j"
     )
-    for *key, kept, at in conn.execute(query):
+    for *key, value, kept, at in conn.execute(query):
+        if value == key[5]:
+            where = f"ruling of {at}, {key[0]}, unit '{key[2]}', field '{key[1]}', repeat {key[3]}"
+            yield Finding("ruling", where, f"'{value}' is kept", f"'{value}' is rejected")
         expected[tuple(key)].add((kept, at))
     # If leads of two studies decided differently, the merge reopens the conflict, and keeps both decisions in the log.
     query = (
@@ -380,6 +383,12 @@ def _corrections(conn: sqlite3.Connection) -> Iterator[Finding]:
         if row is None or row[0] != new:
             where = f"{kind} '{name}', {field}"
             yield Finding("correction", where, str(new), str(None if row is None else row[0]))
+    query = (
+        "SELECT c.id, c.at FROM corrections AS c JOIN units AS u ON u.unit_id = c.id WHERE c.kind = 'passage' AND c.field = 'text' "
+        "AND NOT EXISTS (SELECT 1 FROM corrected_units AS d WHERE (d.unit_id, d.at) = (c.id, c.at)) ORDER BY c.seq"
+    )
+    for unit, at in conn.execute(query):
+        yield Finding("correction", f"unit '{unit}'", f"marked as corrected at {at}", "nothing")
     # A pack has the times of corrections, but not the values, which its annotator must not see.
     query = (
         "SELECT unit_id, at FROM corrected_units WHERE at NOT IN (SELECT at FROM corrections) "

@@ -390,6 +390,7 @@ def test_leads_of_two_machines_who_decide_differently_reopen_the_conflict(path: 
         "INSERT INTO label_resolutions SELECT annotator_id, field, unit_id, repeat, source, value, given, 'x', stored "
         "FROM label_sources WHERE source LIKE 'batch:%'",
         "UPDATE label_rulings SET rejected = '[]'",
+        "UPDATE label_rulings SET value = json_extract(rejected, '$[0][1]')",
     ],
 )
 def test_verify_finds_rulings_that_were_changed(path: Path, tmp_path: Path, fault: str) -> None:

@@ -295,3 +295,11 @@ def test_verify_finds_a_corrected_text_that_was_changed_back(study: Path, judge:
     assert [(f.kind, f.where, f.stored) for f in found(study)] == [
         ("correction", "passage 'd:q0/a', text", "Text 0a.")
     ]
+
+
+def test_verify_finds_a_corrected_unit_that_lost_its_mark(study: Path, judge: Judge) -> None:
+    judge("items", "import", "jsonl", corrected(study.parent, two_texts), "--correct", "--yes")
+    with Store.open(study) as store:
+        store.conn.execute("DROP TRIGGER corrected_units_stay")
+        store.conn.execute("DELETE FROM corrected_units WHERE unit_id = 'd:q0/a'")
+        assert ("correction", "unit 'd:q0/a'") in [(f.kind, f.where) for f in verify(store)]
