@@ -173,11 +173,11 @@ def _count_outdated(store: Store, paths: Sequence[Path]) -> int:
         f"WHERE m.layer = '{OLD_TEXT}' AND s.layer <> '{OLD_TEXT}' AND m.annotator_id IN ({label_sources.PEOPLE}) "
         "AND m.unit_id IN (SELECT unit_id FROM corrected_units)"
     )
-    found: set[tuple[str, str, str, int]] = set()
+    labels: set[tuple[str, str, str, int]] = set()
     for path in paths:
         with _attach(store, path):
-            found.update(store.conn.execute(query))
-    return len(found)
+            labels.update(store.conn.execute(query))
+    return len(labels)
 
 
 @contextmanager
