@@ -8,7 +8,7 @@ from annotate.drawing import places, seats
 from annotate.drawing.batch import redraw, strata_of, strata_sizes
 from annotate.drawing.eligible import eligible
 from annotate.drawing.seats import Changed
-from annotate.drawing.sequences import split_into_blocks
+from annotate.drawing.sequences import read_tested_judges, split_into_blocks
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped, people_of
 from judge.commands import command
@@ -62,6 +62,7 @@ def extend_batch(
         if not people or overlap > len(people):
             raise UsageError(
                 f"each unit of batch '{name}' needs {overlap} people, but there are {len(people)}"
+                + _suggest_batch(store, info, larger, people)
             )
         checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
         apart = [u for (u,) in conn.execute(checks, [name])]
@@ -108,6 +109,26 @@ def extend_batch(
         seats.finish(store, info, given, done, allow_exposed)
     done.units, done.strata = len(new), strata_of(drawn, frame)
     return done
+
+
+def _suggest_batch(store: Store, info: BatchInfo, larger: BatchPlan, people: Sequence[str]) -> str:
+    """Return how to draw the additional units for these people as another batch, or "" if there are none.
+
+    The other batch tests the same judges on the same frame, so that one verdict uses both batches.
+    """
+    if not people:
+        return ""
+    plan, tested = info.plan, read_tested_judges(store, info.batch)
+    sizes = (
+        ("--by-question", (larger.by_question or 0) - plan.by_question)
+        if plan.by_question
+        else ("-n", (larger.n or 0) - (plan.n or 0))
+    )
+    options = [*sizes, "--annotators", ",".join(people)]
+    options += ["--judges", ",".join(tested)] if tested else []
+    options += ["--where", plan.where] if plan.where else []
+    drawn = command("annotate batches new NAME", info.task.task_id, *options)
+    return f"; to draw these units as another batch: {drawn}"
 
 
 def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:

@@ -233,7 +233,7 @@ class JudgeUnits:
             return ""
         split = find(store, task) if task is not None else None
         if split is not None and read_closed_units(store, split.task_id, run):
-            return f"Some are in the sealed test: {command('judge compare', split.task_id, '--part', 'test')}"
+            return f"Some are in the sealed test; comparing two runs opens it: {command('judge compare', split.task_id, '--part', 'test')}"
         if made := read_derivation(store.conn, run):
             if made["kind"] == "routed":
                 return "A route has a guarantee instead of a verdict"

@@ -92,7 +92,9 @@ def coverage(ratings: Ratings, case: Case, fresh: BoolArray | None, remedy: str)
     objection = ""
     if share < LEAST_COVERAGE - 1e-9:
         before = "" if fresh is None or fresh.all() else " given after the draw"
-        objection = f"only {share:.0%} of these units have labels{before} from the judge and {who}; the others may be harder"
+        # A share just under the limit must not be rounded to it.
+        shown = min(share, LEAST_COVERAGE - 0.01)
+        objection = f"only {shown:.0%} of these units have labels{before} from the judge and {who}; the others may be harder"
         if (~case.by_judge).sum() > (1 - LEAST_COVERAGE) * n and remedy:
             objection += f". {remedy}"
     elif label := _find_unlabelled(ratings, case):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -139,6 +140,25 @@ def test_stopping_a_person_costs_a_look(tmp_path: Path) -> None:
         assert later.decision == "trust" and "(cyd stopped)" in later.sentence
         # The look at 100 units has spent its part of the level: 35 % of it is spent by the second look, as without a stop.
         assert later.next_place == 260
+
+
+def test_after_a_stop_the_printed_command_draws_the_units_of_the_next_look(tmp_path: Path) -> None:
+    # A batch whose units need three people cannot be extended for two.
+    people = ("ann", "bob", "cyd")
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        new_batch(store, load_task("stance"), BatchPlan("one", people, 100, seed=3))
+        label(store, "one", truth, 0, 100, people=people)
+        add_run(store, load_task("stance"), "m/newer", truth)
+    annotate("batches", "stop", "one", "--annotator", "cyd", "--why", "careless", "-d", db)
+    failed = annotate("batches", "extend", "one", "--to", "200", "-d", db, code=2)
+    printed = shlex.split(failed.stderr.split("as another batch: annotate ")[1])
+    annotate(*("two" if word == "NAME" else word for word in printed))
+    with open_study(db) as store:
+        assert judges_tested(store, "two") == ["m/one"], "not the newest run"
+        label(store, "two", truth, 0, 100, people=people[:2])
+        later = next(r for r in ruled(store) if r.judge == "m/one")
+        assert "on 200 units drawn" in later.sentence and "(cyd stopped)" in later.sentence
 
 
 def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: Path) -> None:

@@ -313,6 +313,8 @@ def test_a_verdict_says_that_the_sealed_test_is_apart(tmp_path: Path) -> None:
         "on 25 of 60 units with imported labels" in sentence
         and "judge compare stance --part test" in sentence
     )
+    # With one run, that command alone would fail.
+    assert "comparing two runs opens it" in sentence
     assert "only 42% of these units have labels" in sentence
 
 

@@ -398,6 +398,15 @@ def test_nine_tenths_of_the_units_need_labels(missing: float, trusted: bool, who
     assert ("of these units have labels" in result.held_up) != trusted
 
 
+def test_a_share_just_under_nine_tenths_is_not_shown_as_nine_tenths() -> None:
+    # 539 of 600 units are .898, which would be rounded to 90 %.
+    table = copied(600, {**dict.fromkeys(("h1", "h2"), 0.9), "judge": 0.95}, [0.5, 0.5])
+    codes = table.codes.copy()
+    codes[:61, table.annotators.index("judge")] = -1
+    result = verdict(replace(table, codes=codes), "judge", ["h1", "h2"], power=None)
+    assert "only 89% of these units" in result.held_up and "90%" not in result.held_up
+
+
 def test_the_judge_needs_labels_on_the_units_of_each_label() -> None:
     # It has no label on half of the units of a label of 10 %: on a twentieth of all units.
     table = copied(600, {**dict.fromkeys(("h1", "h2"), 0.95), "judge": 0.95}, RARE)
