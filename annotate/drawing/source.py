@@ -21,6 +21,7 @@ from judge.store import Store
 from judge.store.derived import read_derivation
 from judge.store.splits import read_closed_units
 from judge.store.study import dumps
+from judge.types import AnnotatorKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,8 @@ class VerdictSource:
         """The number of judges that share the level if there is no batch: all with any label on these units."""
         panel = self.panel
         if self.is_table:
-            return max(1, sum(not panel.lacks_labels(judge) for judge in panel.judges))
+            left_out = sum(kind is AnnotatorKind.JUDGE for kind in panel.left_out.values())
+            return max(1, left_out + sum(not panel.lacks_labels(judge) for judge in panel.judges))
         # Read from the study, because the panel lacks annotators and judges that the user left out.
         units = read_units_with_labels(self.store.conn, panel.field)
         return max(1, len(judges_of(self.store.conn, panel.field, sorted(units))))
@@ -185,7 +187,9 @@ class JudgeUnits:
         if self.sequence is not None:
             return {person for person, units in self._given.items() if units}
         if self.source.is_table:
-            return set()
+            # A wide table cannot tell which of its other columns have labels.
+            left_out = self.source.panel.left_out
+            return {name for name, kind in left_out.items() if kind is AnnotatorKind.HUMAN}
         return read_people(self.source.store.conn, self.source.panel.field)
 
     @cached_property

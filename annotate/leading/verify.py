@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from annotate.drawing.batch import redraw
-from annotate.drawing.eligible import eligible, list_left_out
+from annotate.drawing.eligible import list_left_out, with_taken
 from annotate.drawing.sample import DrawnUnit
 from annotate.guidelines import guideline_texts
 from annotate.leading.adjudication import POLICY
@@ -19,11 +19,11 @@ from annotate.sitting.standing import events_of, follow, source_of
 from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.reread import unlike_replies
-from judge.store import Store
+from judge.store import Store, label_rows
 from judge.store.export import read_stored_task
 from judge.store.label_sources import PEOPLE
 from judge.store.listing import dicts
-from judge.types import Json
+from judge.types import GOLD, Json
 
 NEAR = 1e-6
 """The largest accepted relative difference between a unit's stored weight and the inverse of its inclusion
@@ -129,11 +129,7 @@ def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 def _rulings(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Check the decisions between contradicting labels against their log, which is numbered without gaps."""
-    numbers = {n for (n,) in conn.execute("SELECT seq FROM label_rulings")}
-    last = (
-        conn.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'label_rulings'").fetchone()[0] or 0
-    )
-    for n in sorted(set(range(1, max(last, *numbers, 0) + 1)) - numbers):
+    for n in _find_gaps(conn, "label_rulings"):
         yield Finding("ruling", f"ruling {n}", "a ruling", "nothing")
     expected: dict[tuple[Json, ...], set[tuple[str, str]]] = defaultdict(set)
     query = (
@@ -167,6 +163,14 @@ def _rulings(conn: sqlite3.Connection) -> Iterator[Finding]:
             decision = stored.get(key)
             other = f"rejected for '{decision[0]}' ({decision[1]})" if decision else "nothing"
             yield Finding("ruling", where, " or ".join(rejected) or "nothing", other)
+
+
+def _find_gaps(conn: sqlite3.Connection, table: str) -> list[int]:
+    """Return the numbers that are missing in a log whose rows are numbered from 1 without gaps."""
+    numbers = {n for (n,) in conn.execute(f"SELECT seq FROM {table}")}
+    query = "SELECT max(seq) FROM sqlite_sequence WHERE name = ?"
+    last = conn.execute(query, [table]).fetchone()[0] or 0
+    return sorted(set(range(1, max(last, *numbers, 0) + 1)) - numbers)
 
 
 def _place(key: tuple[Json, ...]) -> str:
@@ -256,8 +260,8 @@ def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) ->
     The function repeats the draw to compute them. If the draw cannot be repeated, it uses the stored plan.
     """
     plan = info.plan
-    again = _repeat_draw(store, info, set(stored))
-    if again is not None:
+    again, _ = _repeat_draw(store, info)
+    if {d.unit_id for d in again} == set(stored):
         return {d.unit_id: (d.probability, d.weight) for d in again}
     # The frame has changed since the draw (an import, more labels by the judge), but the plan still contains its
     # size.
@@ -275,25 +279,27 @@ def _expect_designs(store: Store, info: BatchInfo, stored: dict[str, Design]) ->
     }
 
 
-def _repeat_draw(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
-    """Repeat the draw of a batch. Return None if the batch does not record how it was drawn, or if the draw now
-    gives different units.
+def _repeat_draw(store: Store, info: BatchInfo) -> tuple[list[DrawnUnit], bool]:
+    """Repeat the draw of a batch. Return the drawn units, and whether they were drawn from the stored frame.
+
+    The list is empty if the batch does not record how it was drawn, or if its frame has another size now.
     """
     plan, conn = info.plan, store.conn
     if not (plan.annotators and plan.frame):
-        return None
+        return [], False
     # Labels that the judge gave after the draw may have changed the strata.
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > (SELECT created FROM batches WHERE batch = ?)"
     if plan.run and conn.execute(f"{later} LIMIT 1", [plan.run, info.batch]).fetchone():
-        return None
+        return [], False
     checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
     try:
-        frame = eligible(store, info.task, plan, plan.run, info.batch)
-        frame.leave_out([u for (u,) in conn.execute(checks, [info.batch])])
-        drawn = redraw(frame, plan) if len(frame) == plan.frame else []
+        frame, taken = with_taken(store, info.task, plan, plan.run, info.batch)
+        is_stored_frame = plan.frame_id is not None and frame.fingerprint() == plan.frame_id
+        frame.leave_out([*taken, *(u for (u,) in conn.execute(checks, [info.batch]))])
+        drawn = redraw(frame, plan) if len(frame) == plan.frame or is_stored_frame else []
     except UsageError:
-        return None
-    return drawn if {d.unit_id for d in drawn} == units else None
+        return [], False
+    return drawn, is_stored_frame
 
 
 def _is_close(stored: Design, expected: Design) -> bool:
@@ -319,8 +325,16 @@ def _draws(store: Store) -> Iterator[Finding]:
         "INTERSECT SELECT unit_id FROM batch_units WHERE batch = ?2 AND role = 'sample' ORDER BY 1"
     )
     extended = "SELECT 1 FROM batch_changes WHERE batch = ? AND what = 'extend' AND at > ?"
+    sample = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'"
     for batch in created:
         info = batch_info(store, batch)
+        again, is_stored_frame = _repeat_draw(store, info)
+        other = {unit for (unit,) in conn.execute(sample, [batch])}.symmetric_difference(
+            d.unit_id for d in again
+        )
+        if is_stored_frame and other and not info.packed_for:
+            where = f"batch '{batch}', {len(other):,} units such as '{min(other)}'"
+            yield Finding("draw", where, "the units that its seed draws from its frame", "other units")
         for earlier in info.plan.after or ():
             if created.get(earlier, "") > created[batch]:
                 yield Finding(
@@ -340,6 +354,12 @@ def _draws(store: Store) -> Iterator[Finding]:
 def _guidelines(store: Store) -> Iterator[Finding]:
     """Check that tasks and guidelines have the text of their hash, and that sessions showed a text of their batch."""
     conn = store.conn
+    for n in _find_gaps(conn, "guideline_changes"):
+        yield Finding("guidelines", f"change {n} of guidelines", "a change", "nothing")
+    unchanged = "SELECT batch, at, new FROM guideline_changes WHERE old = new ORDER BY seq"
+    for batch, at, new in conn.execute(unchanged).fetchall():
+        where = f"guidelines of batch '{batch}', change of {at}"
+        yield Finding("guidelines", where, "another text", f"the same text {new[:12]}")
     for task, sha, text in conn.execute("SELECT task, sha256, template FROM tasks ORDER BY task").fetchall():
         if hashlib.sha256(text.encode()).hexdigest() != sha:
             yield Finding("guidelines", f"task {task}", f"the text with the hash {sha[:12]}", "another text")
@@ -370,16 +390,20 @@ def _corrections(conn: sqlite3.Connection) -> Iterator[Finding]:
         "item": "SELECT {} FROM items WHERE item_id = ?",
         "passage": "SELECT {} FROM passages WHERE passage_id = ?",
     }
+    gold = f"SELECT {label_rows.single_label(label_rows.quote(GOLD), '?2', '?1')}"
     query = (
-        "SELECT kind, id, field, new FROM corrections AS c WHERE kind IN ('item', 'passage') AND NOT EXISTS (SELECT 1 "
+        "SELECT kind, id, field, new FROM corrections AS c WHERE kind IN ('item', 'passage', 'gold') AND NOT EXISTS (SELECT 1 "
         "FROM corrections AS o WHERE (o.kind, o.id, o.field) = (c.kind, c.id, c.field) AND (o.at, o.seq) > (c.at, c.seq))"
     )
     for kind, name, field, new in conn.execute(query).fetchall():
         columns = [row[1] for row in conn.execute(f"PRAGMA table_info('{kind}s')")]
-        if field not in columns:
+        if kind == "gold":
+            row = conn.execute(gold, [name, field]).fetchone()
+        elif field not in columns:
             yield Finding("correction", f"{kind} '{name}'", "a column of the study", field)
             continue
-        row = conn.execute(stored[kind].format(field), [name]).fetchone()
+        else:
+            row = conn.execute(stored[kind].format(field), [name]).fetchone()
         if row is None or row[0] != new:
             where = f"{kind} '{name}', {field}"
             yield Finding("correction", where, str(new), str(None if row is None else row[0]))

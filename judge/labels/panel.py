@@ -132,6 +132,8 @@ class Panel:
     looks: Mapping[str, Look] = default(default_factory=dict)
     conflicts: Mapping[str, int] = default(default_factory=dict)
     """For each annotator, the number of units with conflicting labels. These units count as unlabelled."""
+    left_out: Mapping[str, AnnotatorKind] = default(default_factory=dict)
+    """The people and judges of a long table that the user left out."""
 
     @property
     def domain(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ line.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -119,7 +119,8 @@ def read_table(
     codes, requested = _matrix(cells, code_of)
     names, units = cells.annotators.names, cells.units.names
     kinds = _kinds(names, judges)
-    notes = _check_models(path, layout, names, kinds)
+    stated = _read_kinds(path, layout)
+    notes = _check_models(path, layout, names, kinds, stated)
     if layout.annotators:
         # In a wide table an empty cell of a person usually means that the unit was not assigned; a judge was asked about every unit.
         requested = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
@@ -142,6 +143,10 @@ def read_table(
         source=str(path),
         distributions=_distributions(cells, layout, domain),
         weights=_weights(path, layout),
+        left_out={
+            name: AnnotatorKind.JUDGE if _is_model(name, stated) else AnnotatorKind.HUMAN
+            for name in sorted(cells.left_out - REFERENCES.keys() - {""})
+        },
     )
 
 
@@ -201,6 +206,8 @@ class _Cells:
     units: _Names = field(default_factory=_Names)
     annotators: _Names = field(default_factory=_Names)
     labels: _Names = field(default_factory=_Names)
+    left_out: set[str] = field(default_factory=set)
+    """The annotators of a long table that --annotators leaves out."""
     cluster_of: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Each unit's cluster, and the line on which it was first given."""
     masses: list[tuple[str, str, str, int]] = field(default_factory=list)
@@ -217,7 +224,8 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
     skip = 1 + clustered + has_probabilities
     for line, row in read_rows(path, layout.columns, [layout.probabilities] if layout.probabilities else []):
         name = row[0]
-        if layout.only and row[skip] not in layout.only:
+        if layout.only and row[skip] not in (*layout.only, *judges):
+            cells.left_out.add(row[skip])
             continue
         if not name:
             raise BadInput(
@@ -355,22 +363,27 @@ def looks_like_model(name: str) -> bool:
     return MODEL_NAMES.search(name.lower()) is not None
 
 
+def _is_model(name: str, stated: Mapping[str, str]) -> bool:
+    """Return whether an annotator is probably a model. `stated` has the kinds that the table gives."""
+    if kind := stated.get(name):
+        return kind in MODEL_KINDS and kind not in HUMAN_KINDS
+    return looks_like_model(name)
+
+
 def _check_models(
-    path: Path, layout: Layout, names: Sequence[str], kinds: dict[str, AnnotatorKind]
+    path: Path,
+    layout: Layout,
+    names: Sequence[str],
+    kinds: dict[str, AnnotatorKind],
+    stated: Mapping[str, str],
 ) -> list[Note]:
     """Raise UsageError if an annotator who would count as a person is probably a model.
 
     A column for the kind of annotator (`KINDS`) says so, or else the name does. If the user has named the
     annotators (--annotators), the result is a note instead.
     """
-    stated = _read_kinds(path, layout)
     people = [name for name in names if kinds[name] is AnnotatorKind.HUMAN]
-    models = [
-        name
-        for name in people
-        if (stated[name] in MODEL_KINDS if stated.get(name) else looks_like_model(name))
-        and stated.get(name) not in HUMAN_KINDS
-    ]
+    models = [name for name in people if _is_model(name, stated)]
     if not models:
         return []
     if layout.annotators or layout.only:

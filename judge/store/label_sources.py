@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from judge.errors import UsageError
+from judge.store.label_rows import OLD_TEXT
 from judge.store.study import dumps, get_time
 from judge.types import Json
 
@@ -243,3 +244,17 @@ def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> Non
     values = [] if people is None else list(people)
     conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)
     conn.execute(f"{_FOLLOW} WHERE annotator_id IN ({annotators})", values)
+
+
+def read_outdated(conn: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
+    """Return (unit, field, person, repeat) of the labels that count in the attached study `src`, but that are labels for an
+    old text in this one.
+    """
+    # All studies have the same texts, so a label that counts in its own study was given for the text of the merged one.
+    query = (
+        "SELECT m.unit_id, m.field, m.annotator_id, m.repeat FROM labels AS m "
+        "JOIN src.labels AS s USING (unit_id, field, annotator_id, repeat) "
+        f"WHERE m.layer = '{OLD_TEXT}' AND s.layer <> '{OLD_TEXT}' AND m.annotator_id IN ({PEOPLE}) "
+        "AND m.unit_id IN (SELECT unit_id FROM corrected_units)"
+    )
+    return conn.execute(query).fetchall()

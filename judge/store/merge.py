@@ -19,7 +19,6 @@ from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
 from judge.store import label_sources
 from judge.store.jobs import rebase
-from judge.store.label_rows import OLD_TEXT
 from judge.store.locks import lock_file
 from judge.store.new_files import flush_to_disk, name_new_file, remove_partial
 from judge.store.study import Store, explain_errors
@@ -166,17 +165,10 @@ def _count_outdated(store: Store, paths: Sequence[Path]) -> int:
     """Return the number of people's labels that count in their own study, but not in the merged study, because a later
     correction in another study has made them labels for an old text.
     """
-    # All studies have the same texts, so a label that counts in its own study was given for the text of the merged one.
-    query = (
-        "SELECT m.unit_id, m.field, m.annotator_id, m.repeat FROM labels AS m "
-        "JOIN src.labels AS s USING (unit_id, field, annotator_id, repeat) "
-        f"WHERE m.layer = '{OLD_TEXT}' AND s.layer <> '{OLD_TEXT}' AND m.annotator_id IN ({label_sources.PEOPLE}) "
-        "AND m.unit_id IN (SELECT unit_id FROM corrected_units)"
-    )
     labels: set[tuple[str, str, str, int]] = set()
     for path in paths:
         with _attach(store, path):
-            labels.update(store.conn.execute(query))
+            labels.update(label_sources.read_outdated(store.conn))
     return len(labels)
 
 

@@ -167,3 +167,34 @@ def test_a_batch_tests_at_most_five_judges(tmp_path: Path) -> None:
     failed = annotate("batches", "new", "one", "stance", "--judges", ",".join(runs), *options, code=2)
     assert "--judges: 6 judges are too many" in failed.stderr
     annotate("batches", "new", "one", "stance", "--judges", ",".join(runs[:5]), *options)
+
+
+def long_table(folder: Path, given: dict[str, list[str]]) -> Path:
+    """The labels as a long table."""
+    table = folder / "long.csv"
+    rows = [f"u{i},{name},{x}" for name, column in given.items() for i, x in enumerate(column)]
+    table.write_text("\n".join(["unit,annotator,label", *rows]) + "\n", encoding="utf-8")
+    return table
+
+
+def test_leaving_people_out_of_a_long_table_leaves_no_verdict(tmp_path: Path) -> None:
+    _, given = labels(300, {"ann": 0.05, "bob": 0.05, "cyd": 0.3, "m/one": 0.05})
+    table = long_table(tmp_path, given)
+    whole = verdicts(table, "--judge", "m/one")["m/one"]
+    part = verdicts(table, "--judge", "m/one", "--annotators", "ann,bob")["m/one"]
+    assert whole["decision"] != part["decision"] or whole["decision"] == "undecided"
+    assert part["decision"] == "undecided" and "cyd" in part["because"]
+
+
+def test_leaving_judges_out_of_a_long_table_raises_no_share(tmp_path: Path) -> None:
+    """A table knows the judges that are left out by the kind that it gives, or by their names."""
+    _, given = labels(300, {"ann": 0.05, "bob": 0.05, "gpt-5": 0.05, "claude-haiku": 0.1})
+    table = long_table(tmp_path, given)
+    both = verdicts(table, "--judge", "gpt-5", "--judge", "claude-haiku")["gpt-5"]
+    one = verdicts(table, "--judge", "gpt-5", "--annotators", "ann,bob")["gpt-5"]
+    levels = [
+        {c["confidence"] for c in found["conditions"] if c["name"] == "non_inferiority"}
+        for found in (one, both)
+    ]
+    assert levels[0] == levels[1] and one["decision"] == both["decision"]
+    assert levels[0] != {0.95}, "two judges share the level"

@@ -151,6 +151,26 @@ def test_verify_finds_a_draw_that_left_out_what_it_says(merged: Path) -> None:
     assert {f"draw batch 'mB', unit '{unit}'" for unit in both} <= set(found(merged))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE batches SET seed = 9, options = json_set(options, '$.seed', 9) WHERE batch = 'second'",
+        "UPDATE batches SET options = json_set(options, '$.after', json('[]')) WHERE batch = 'second'",
+        "UPDATE batch_units SET unit_id = (SELECT unit_id FROM units WHERE kind = 'passage' AND unit_id NOT IN "
+        "(SELECT unit_id FROM batch_units)) WHERE (batch, unit_id) = ('second', (SELECT min(unit_id) FROM batch_units "
+        "WHERE batch = 'second'))",
+    ],
+    ids=["seed", "earlier batches", "unit"],
+)
+def test_verify_finds_units_that_the_recorded_draw_does_not_give(folder: Path, change: str) -> None:
+    path = folder / "study.db"
+    draw("first", "side.v1.md", "-n", "10", db=path)
+    draw("second", "side.v1.md", "-n", "10", db=path)
+    with closing(sqlite3.connect(path)) as conn, conn:
+        conn.execute(change)
+    assert any(line.startswith("draw batch 'second'") and "units such as" in line for line in found(path))
+
+
 @pytest.fixture
 def versions(folder: Path) -> Path:
     """Twelve labels under version 1, and four under version 2."""
@@ -322,3 +342,16 @@ def test_verify_finds_a_session_with_a_text_of_no_batch(clarified: Path) -> None
         conn.execute("INSERT INTO prompts VALUES ('abc', 'x')")
         conn.execute("UPDATE sessions SET guidelines = 'abc' WHERE annotator_id = 'bob'")
     assert any(line.startswith("guidelines batch 'b', session") for line in found(clarified))
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM guideline_changes", "UPDATE guideline_changes SET new = old"],
+    ids=["deleted", "the same text"],
+)
+def test_verify_finds_a_change_of_guidelines_that_was_changed(clarified: Path, change: str) -> None:
+    with open_study(clarified) as store:
+        store.conn.execute("DROP TRIGGER guideline_changes_keep")
+        store.conn.execute("DROP TRIGGER guideline_changes_stay")
+        store.conn.execute(change)
+        assert "guidelines" in [finding.kind for finding in verify(store)]

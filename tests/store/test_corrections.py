@@ -303,3 +303,17 @@ def test_verify_finds_a_corrected_unit_that_lost_its_mark(study: Path, judge: Ju
         store.conn.execute("DROP TRIGGER corrected_units_stay")
         store.conn.execute("DELETE FROM corrected_units WHERE unit_id = 'd:q0/a'")
         assert ("correction", "unit 'd:q0/a'") in [(f.kind, f.where) for f in verify(store)]
+
+
+def test_verify_finds_corrected_gold_that_was_changed(study: Path, judge: Judge) -> None:
+    def false(data: Any) -> None:
+        data[1]["gold"]["truth"] = "false"
+
+    judge("items", "import", "jsonl", corrected(study.parent, false), "--correct", "--yes")
+    assert found(study) == []
+    with Store.open(study) as store:
+        store.conn.execute(
+            "UPDATE labels SET value = 'true' WHERE annotator_id = 'gold' AND unit_id = 'd:q1'"
+        )
+        changed = [(f.where, f.expected, f.stored) for f in verify(store) if f.kind == "correction"]
+    assert changed == [("gold 'd:q1', truth", "false", "true")]
