@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from annotate.exchange.texts import InputsOfAnyTask, compose, flatten
 from judge.errors import BadInput
+from judge.excerpts import excerpt, quote_both
 
 SHA_KEY = "text_sha256"
 """The name of the column or key with the hash in our rows."""
 MOST_IN_A_CELL = 32_000
 """A text of this length may have been truncated by a spreadsheet, whose cells hold at most 32,767 characters."""
-EXCERPT = 48
-"""The number of characters that are quoted from each of two texts that differ."""
 _LOST = "?\ufffd"
 """The characters that a program writes in place of a character that its encoding lacks."""
 
@@ -72,17 +71,17 @@ def find_difference(shown: TextOfRecord, inputs: Mapping[str, Any] | None) -> st
     for name, given in shown.inputs.items():
         compared, text = True, inputs.get(name, "")
         if not _is_same(given, text):
-            return f"its '{name}' differs from the unit's: {_quote_both(flatten(given), flatten(text))}"
+            return f"its '{name}' differs from the unit's: {quote_both(flatten(given), flatten(text))}"
     first = next(_each_task(inputs), None)
     if isinstance(shown.text, str) and shown.text and first is not None:
         compared = True
         texts = (t for each in _each_task(inputs) for t in (compose(each)[0], *each.values()))
         if not any(_is_same(shown.text, text) for text in texts if isinstance(text, str)):
-            return f"its text differs from the unit's: {_quote_both(shown.text, compose(first)[0])}"
+            return f"its text differs from the unit's: {quote_both(shown.text, compose(first)[0])}"
     if isinstance(shown.sha, str) and shown.sha and first is not None:
         compared = True
         if not any(shown.sha == text_sha(each) for each in _each_task(inputs)):
-            of_unit = _excerpt(compose(first)[0], 0)
+            of_unit = excerpt(compose(first)[0], 0)
             return f"the hash of its text differs from the unit's ({of_unit}): a different text was labelled"
     return "" if compared else None
 
@@ -160,16 +159,3 @@ def _is_same_but_lost(given: str, text: str) -> bool:
             return False
         at += lost
     return at == len(given)
-
-
-def _quote_both(given: str, text: str) -> str:
-    """Quote both texts from shortly before their first difference."""
-    pairs: Iterator[tuple[str, str]] = zip(given, text, strict=False)
-    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(given), len(text)))
-    start = max(0, at - EXCERPT // 3) if at > EXCERPT // 2 else 0
-    return f"{_excerpt(given, start)} here, and {_excerpt(text, start)} in the study"
-
-
-def _excerpt(text: str, start: int) -> str:
-    part = " ".join(text[start : start + EXCERPT].split())
-    return f"'{'...' if start else ''}{part}{'...' if start + EXCERPT < len(text) else ''}'"

@@ -57,14 +57,16 @@ def corrections_json(reports: Sequence[ImportReport]) -> dict[str, Any]:
 
 def finish_corrections(reports: Sequence[ImportReport], as_json: bool) -> None:
     """Print the corrections of an import. Raises UsageError if the user has not confirmed them."""
+    from judge.excerpts import excerpts
     from judge.store.corrections import MOST_LISTED
     from judge.store.imports import describe_corrections
 
     rows = [c.as_json() for report in reports for c in report.corrections]
     if rows and not as_json:
-        shown = [
-            {k: console.shorten(v, 40) if v else "" for k, v in row.items()} for row in rows[:MOST_LISTED]
-        ]
+        shown = []
+        for row in rows[:MOST_LISTED]:
+            new, old = excerpts(row["new"] or "", row["old"] or "")
+            shown.append({**row, "new": new, "old": old})
         terminal.emit_rows("corrections", shown, ["kind", "id", "field", "old", "new"])
         if len(rows) > MOST_LISTED:
             console.note(f"and {len(rows) - MOST_LISTED:,} more; --json lists all of them")

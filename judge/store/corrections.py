@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from judge.commands import command
 from judge.errors import BadInput
+from judge.excerpts import quote_both
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, parse_task
 from judge.store import label_rows, label_sources
@@ -24,7 +25,6 @@ FIXED = ("question_id", "pair_id", "polarity")
 """Columns of an item that decide which units there are and how they are grouped. They cannot be corrected."""
 MOST_LISTED = 20
 """The maximum number of differing values that an error lists. All of them are counted."""
-SHOWN = 60
 _INPUT_OF = {"text": "passage", "title": "passage_title", "date": "passage_date", "source": "passage_source"}
 """Maps the columns of a passage to the inputs of a task that shows a single passage."""
 _IN_LISTS = ("text", "title", "date")
@@ -65,7 +65,7 @@ class ChangedValue:
         if self.kind == "ranking":
             name, stage, item = json.loads(self.id)
             return f"the study has a different list from '{name}' at stage '{stage}' for '{item}'"
-        return f"'{self.id}': {self.field} is {_shorten(self.new)} here and {_shorten(self.old)} in the study"
+        return f"'{self.id}': {self.field} is {quote_both(self.new or '', self.old or '')}"
 
 
 def refuse(differing: Sequence[ChangedValue], bad: Callable[[BadInput], None]) -> None:
@@ -282,13 +282,6 @@ def _derive_given(
     )
     rows = conn.execute(query, [unit, source, name, task]).fetchall()
     label_sources.add(conn, [(*row[:5], table[row[5]], None, *row[7:]) for row in rows if row[5] in table])
-
-
-def _shorten(text: str | None) -> str:
-    if text is None:
-        return "empty"
-    words = " ".join(text.split())
-    return f"'{words}'" if len(words) <= SHOWN else f"'{words[: SHOWN - 1]}…'"
 
 
 def as_text(value: Json) -> str | None:
