@@ -209,10 +209,13 @@ def read_recipe(path: Path) -> Recipe:
 def document_of(path: Path) -> dict[str, Any]:
     """Return the content of a recipe file. Only its first key is checked. Raises BadInput."""
     try:
-        # Checked before parsing, because a recipe is untrusted, and a huge YAML file takes long to parse.
-        if path.stat().st_size > MOST_BYTES:
+        # A recipe is untrusted. A huge YAML file takes long to parse, and a panel's recipe could name a device without
+        # an end, whose size is 0.
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise BadInput(f"not a recipe: the file is longer than {MOST_BYTES:,} bytes", path=str(path))
-        document = load_yaml(path.read_text("utf-8"))
+        document = load_yaml(content.decode("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
     if not isinstance(document, dict) or document.get("recipe") != VERSION:

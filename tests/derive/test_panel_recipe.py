@@ -111,6 +111,12 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
         ({"method": "loudest", "members": two}, (), "panel.method"),
         ({"method": "majority", "members": [one, {"model": "hash"}]}, (), "panel.members.1.model"),
         ({"method": "majority", "members": [one, {**one, "recipe": "gone.yaml"}]}, (), "gone.yaml"),
+        # Its size is 0, and it has no end.
+        (
+            {"method": "majority", "members": [one, {**one, "recipe": "/dev/zero"}]},
+            (),
+            "/dev/zero: not a recipe",
+        ),
         (
             {"method": "majority", "members": [one, {**one, "recipe": {"recipe": 1}}]},
             (),
