@@ -152,6 +152,6 @@ def _storable(text: str, name: str) -> str:
 def _is_list(text: str) -> bool:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, list) and all(isinstance(v, str) for v in value)

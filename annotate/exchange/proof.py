@@ -135,7 +135,9 @@ def _is_same_number(given: str, text: str) -> bool:
 
 def _is_same_date(given: str, text: str) -> bool:
     """Return whether two texts are the same date. A spreadsheet writes 2024-03-01 in the order of its own language."""
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text) or not re.fullmatch(r"\d+([-./])\d+\1\d+\.?", given):
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text) or not re.fullmatch(
+        r"\d{1,4}([-./])\d{1,4}\1\d{1,4}\.?", given
+    ):
         return False
     year, month, day = map(int, text.split("-"))
     parts = sorted(map(int, re.findall(r"\d+", given)))

@@ -5,6 +5,7 @@ another type.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -38,9 +39,13 @@ def read_number(row: Mapping[str, Any], name: str) -> float | None:
     value = row.get(name)
     try:
         # True is an int in Python.
-        return None if value in (None, "") else float("nothing" if isinstance(value, bool) else value)
-    except (TypeError, ValueError) as e:
+        number = None if value in (None, "") else float("nothing" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError) as e:
         raise BadInput("must be a number", field=name) from e
+    # Python reads a number of 400 digits in CSV as infinite, which JSON and thus the quarantine cannot contain.
+    if number is not None and not math.isfinite(number):
+        raise BadInput("must be a finite number", field=name)
+    return number
 
 
 def read_whole(row: Mapping[str, Any], name: str) -> int:
@@ -84,7 +89,8 @@ def read_list(row: Mapping[str, Any], name: str) -> list[Any]:
     if isinstance(value, str) and value:
         try:
             value = json.loads(value)
-        except ValueError as e:
+        # json.loads raises RecursionError for lists that are nested too deeply.
+        except (ValueError, RecursionError) as e:
             raise BadInput("must be a list", field=name) from e
     if value in (None, ""):
         return []

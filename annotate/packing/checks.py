@@ -104,7 +104,8 @@ def check_rows(
             # The study checked its own events when they were made.
             if original is None:
                 _check(task, row, before)
-        except (BadInput, TypeError, ValueError) as e:
+        # json.loads raises RecursionError for evidence that is nested too deeply.
+        except (BadInput, TypeError, ValueError, RecursionError) as e:
             field = e.field if isinstance(e, BadInput) else ""
             reason = e.reason if isinstance(e, BadInput) else "cannot be read"
             raise BadInput(f"{where}: {reason}", path=str(path), field=field) from e

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
     annotator cannot have produced. The error names the row, and nothing is stored.
     """
     with open_study(path) as packed:
+        _check_text(packed.conn, path)
         batches = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
         if len(batches) != 1 or not batches[0][1]:
             raise BadInput(
@@ -70,7 +72,9 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 path=str(path),
             )
         batch, person = batches[0]
-        theirs, ours = batch_info(packed, batch), batch_info(store, batch)
+        with _blame(path):
+            theirs = batch_info(packed, batch)
+        ours = batch_info(store, batch)
         # With different wording, the task is a different question, and its labels have a different meaning.
         if theirs.task.sha256 != ours.task.sha256:
             raise BadInput(f"was packed with a different version of task {theirs.task.name}", path=str(path))
@@ -89,7 +93,8 @@ def merge(store: Store, path: Path) -> MergedLabels:
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
                 done.back = give_back(conn, batch, person, back)
-            edited = _find_edited(packed, theirs, store, ours, person)
+            with _blame(path):
+                edited = _find_edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
                 refused = _quarantine(
                     conn, packed.conn, (batch, person, path), packed_rows, study_rows, edited, done
@@ -109,6 +114,27 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 replay_log(conn, ours.task, batch, person, came)
     done.units = _count_done(store, batch, person)
     return done
+
+
+def _check_text(packed: sqlite3.Connection, path: Path) -> None:
+    """Raise BadInput if the pack has a text that is not UTF-8, which SQLite stores but Python cannot read."""
+    tables = packed.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (table,) in tables:
+        try:
+            quoted = table.replace('"', '""')
+            for _ in packed.execute(f'SELECT * FROM "{quoted}"'):
+                pass
+        except sqlite3.Error as e:
+            raise BadInput(f"the table '{table}' cannot be read: {e}", path=str(path)) from e
+
+
+@contextmanager
+def _blame(path: Path) -> Iterator[None]:
+    """Raise BadInput, which names the pack, if a value in it has another type than annotate writes."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as e:
+        raise BadInput(f"has a value that annotate does not write: {e}", path=str(path)) from e
 
 
 def _count_done(store: Store, batch: str, person: str) -> int:

@@ -97,6 +97,29 @@ def test_a_pack_whose_queue_or_sessions_were_changed_is_refused(tmp_path: Path) 
         assert labels(path) == labels(path, "bob") == {}, change
 
 
+ODD_VALUES = [
+    ("UPDATE sessions SET guidelines = CAST(x'ff' AS TEXT)", "the table 'sessions' cannot be read"),
+    ("UPDATE batches SET packed_for = CAST(x'ff' AS TEXT)", "the table 'batches' cannot be read"),
+    ("UPDATE batches SET options = '[1]'", "does not write"),
+    ("UPDATE batches SET options = '-1'", "does not write"),
+    ("UPDATE tasks SET template = x'ff00'", "does not write"),
+]
+
+
+@pytest.mark.parametrize(("change", "told"), ODD_VALUES)
+def test_a_pack_with_values_of_other_types_is_named(tmp_path: Path, change: str, told: str) -> None:
+    """Before: an unexpected error, or the study was called damaged, although the pack was."""
+    path = drawn(tmp_path, items=2, n=4)
+    packed(tmp_path, "alice", path)
+    file = tmp_path / "alice.db"
+    with closing(sqlite3.connect(file)) as conn, conn:
+        conn.execute(change)
+    with open_study(path) as store, pytest.raises(BadInput, match=told) as refused:
+        merge(store, file)
+    assert refused.value.path == str(file)
+    assert labels(path) == {}
+
+
 def test_two_packs_in_both_orders_and_again(tmp_path: Path) -> None:
     path = drawn(tmp_path, items=2, n=4, annotators=["alice", "bob"])
     meant = {person: packed(tmp_path, person, path) for person in ("alice", "bob")}

@@ -118,6 +118,8 @@ def test_the_latest_of_two_annotations_counts(
         (lambda rows: [*rows, _with(rows[0], result=None)], "field 'result'"),
         (lambda rows: [*rows, _with(rows[1], result=[choice("stance", "supp")])], "'supp' is not a label"),
         (lambda rows: [*rows, _with(rows[1], lead_time="long")], "field 'lead_time'"),
+        (lambda rows: [*rows, _with(rows[1], lead_time="9" * 5_000)], "field 'lead_time'"),
+        (lambda rows: [*rows, _with(rows[1], result=[evidence("x", "9" * 5_000, "9" * 5_000, "x")])], "must be whole numbers"),
         (lambda rows: [*rows, _with(rows[1], lead_time=-3)], "seconds"),
         (lambda rows: [*rows, _with(rows[1], updated_at="yesterday")], "field 'updated_at'"),
         (lambda rows: [*rows, _with(rows[1], was_cancelled="no")], "field 'was_cancelled'"),

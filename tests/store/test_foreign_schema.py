@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from annotate.store import open_study
+from judge import migrations
 from judge.store import Store
+from judge.store.schema import _ours, _steps
 from tests.cli.helpers import Done, write_rows
 
 Judge = Callable[..., Done]
@@ -131,6 +133,30 @@ REMOVED = {
     "DROP INDEX idx_drafts": "index 'idx_drafts'",
     "DROP TABLE drafts": "table 'drafts'",
 }
+
+
+def test_an_older_definition_is_named(judge: Judge, study: Path) -> None:
+    """A trigger as an earlier migration made it is ours, but does less than the one that replaced it."""
+    open_study(study).close()
+    latest = {name: (kind, words) for kind, name, words in _ours(_steps())[1]}
+    older = [
+        name
+        for name, states in _ours(_steps())[0].items()
+        if name in latest and latest[name][0] == "trigger" and len(states["trigger"]) > 1
+    ]
+    assert older, "no trigger has an earlier definition"
+    first = {}
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.execute("BEGIN")
+        for step in _steps():
+            migrations.execute(step, made)
+            for name, sql in made.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"):
+                first.setdefault(name, sql)
+    for name in older:
+        define(study, f"DROP TRIGGER {name}; {first[name]}")
+        done = judge("runs", "list", code=1)
+        assert f"study.db: the trigger '{name}' was removed or changed" in done.err
+        break
 
 
 @pytest.mark.parametrize(("script", "named"), REMOVED.items())

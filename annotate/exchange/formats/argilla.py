@@ -169,7 +169,7 @@ def _users(path: Path, reading: ReadOptions) -> dict[str, str]:
         return {}
     try:
         users = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
+    except (OSError, ValueError, RecursionError) as e:
         raise BadInput(f"cannot be read as a JSON file of users: {e}", path=str(place)) from e
     if not isinstance(users, dict) or not all(isinstance(v, str) for v in users.values()):
         raise BadInput("must be a JSON object that maps user ids to names", path=str(place))

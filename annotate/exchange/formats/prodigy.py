@@ -178,7 +178,7 @@ def _read_accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> s
         return _read_option(row.get("options"), text_of(chosen[0], "accept"), name, reading)
     if isinstance(row.get("label"), str):
         return str(row["label"])
-    key = row.get("field_id") or INPUT
+    key = read_text(row, "field_id") or INPUT
     if isinstance(row.get(key), str) and row[key].strip():
         return str(row[key])
     raise BadInput("accepted, but without a chosen option, a label or a text", field="answer")

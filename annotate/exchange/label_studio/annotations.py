@@ -131,7 +131,8 @@ def _add_span(layout: ConfigLayout, value: Mapping[str, Any], text: str, number:
 
 def _offset(value: Any) -> int | None:
     # Older versions of Label Studio write offsets as text.
-    if isinstance(value, str) and value.isdecimal():
+    # Python refuses to convert a text of thousands of digits, and no text is so long.
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
