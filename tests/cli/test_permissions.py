@@ -229,9 +229,16 @@ def test_what_the_user_types_needs_no_option_and_is_remembered(
         assert "--allow env:OPENAI_API_KEY" in done.err
         judging(*words(recipe(tmp_path, base_url=there.url), "--repeats", "2"), code=None)
         assert "OPENAI_API_KEY" not in there.canaries()
-    lines = (permissions.configuration_folder() / permissions.FILE).read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert rows == [["server", f"http://127.0.0.1:{there.port}", "QWEN_KEY"]]
+        memory = permissions.configuration_folder() / permissions.FILE
+        rows = [json.loads(line) for line in memory.read_text().splitlines()]
+        assert rows == [["server", f"http://127.0.0.1:{there.port}", "QWEN_KEY"]]
+        # A line that is deleted permits nothing any more.
+        memory.write_text("")
+        permissions._named.clear()  # a new process
+        there.received.clear()
+        again = words(recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"}))
+        done = judging(*again, "--repeats", "3", code=2)
+        assert "--allow env:QWEN_KEY" in done.err and not there.canaries()
 
 
 def test_the_server_of_the_environment_is_the_users(
