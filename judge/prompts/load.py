@@ -110,7 +110,7 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
         raise UsageError(f"{folder}: no such folder")
     for name, path in _tasks_in(folder).items():
         # A study identifies a task by name and version, so two texts under one name would mix their labels.
-        if name in tasks and tasks[name].read_bytes() != path.read_bytes():
+        if name in tasks and tasks[name].read_bytes() != _read_bytes(path):
             raise UsageError(f"{path}: '{name}' is the name of a shipped task; use another name or version")
         tasks[name] = path
     return tasks
@@ -152,10 +152,21 @@ def load_task(name: str, folder: Path | None = None) -> Task:
         path = tasks[max(versions, key=lambda n: _order(tasks[n]))]
     try:
         # Windows editors write a byte order mark, which would hide the `---` of the first line.
-        text = path.read_bytes().decode("utf-8-sig")
+        text = _read_bytes(path).decode("utf-8-sig")
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e
     except UnicodeDecodeError as e:
         raise TaskError(f"{path}: not valid UTF-8 (at byte {e.start})") from e
     # A checkout on Windows must have the same hash, because a study rejects different text of the same version.
     return parse_task(text.replace("\r\n", "\n"), path.name, str(path))
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Return the content of a task file. Raises TaskError if it is longer than any task file can be."""
+    # A folder from somebody else may link to a device without an end. A character has at most four bytes.
+    most = 4 * MAX_FILE
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise TaskError(f"{path}: the file has more than {MAX_FILE:,} characters")
+    return content
