@@ -232,9 +232,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     # A folder from somebody else links to a device without an end.
     for name in ("endless.v1", "stance.v2"):
         (tmp_path / f"{name}.md").symlink_to("/dev/zero")
-    with pytest.raises(TaskError, match="endless.v1.md: the file has more than 1,000,000 characters"):
+    with pytest.raises(TaskError, match=r"endless\.v1\.md: the file has more than 1,000,000 characters"):
         load_task(str(tmp_path / "endless.v1.md"))
-    with pytest.raises(TaskError, match="stance.v2.md: the file has more than"):
+    with pytest.raises(TaskError, match=r"stance\.v2\.md: the file has more than"):
         find_tasks(tmp_path)
 
 
