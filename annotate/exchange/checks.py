@@ -83,33 +83,7 @@ class Checks:
     def _label(self, name: str, value: str) -> str:
         _storable(name, "field")
         _storable(value, name)
-        task = self._task
-        if task is None:
-            return value
-        answerable = [q.field for q in task.spec.questions]
-        if name not in task.fields:
-            raise BadInput(
-                f"task {task.name} has no field '{name}'; its fields are: {', '.join(task.fields)}",
-                field=name,
-            )
-        if name not in answerable and not self._derived:
-            source = task.spec.derive[name].source
-            raise BadInput(f"'{name}' is derived from '{source}': import '{source}' instead", field=name)
-        domain = task.domain(name)
-        if domain and value not in domain:
-            raise BadInput(f"'{value}' is not a label; the labels are: {', '.join(domain)}", field=name)
-        # Only questions have rules beyond their labels, and derived fields have no question.
-        if name not in answerable:
-            return value
-        question = task.question(name)
-        if question.level == "interval":
-            try:
-                return number(value)
-            except BadInput as e:
-                raise BadInput(e.reason, field=name) from e
-        if question.many and not _is_list(value):
-            raise BadInput("must be a JSON array of strings", field=name)
-        return value
+        return value if self._task is None else check_label(self._task, name, value, derived=self._derived)
 
     def _spans(self, response: Response, names: Sequence[str]) -> None:
         for name, start, end in response.spans or ():
@@ -155,3 +129,34 @@ def _is_list(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def check_label(task: Task, name: str, value: str, *, derived: bool = False) -> str:
+    """Return a label in the form in which it is stored. Raises BadInput if the task does not allow it.
+
+    `derived` allows labels of derived fields.
+    """
+    answerable = [q.field for q in task.spec.questions]
+    if name not in task.fields:
+        raise BadInput(
+            f"task {task.name} has no field '{name}'; its fields are: {', '.join(task.fields)}",
+            field=name,
+        )
+    if name not in answerable and not derived:
+        source = task.spec.derive[name].source
+        raise BadInput(f"'{name}' is derived from '{source}': import '{source}' instead", field=name)
+    domain = task.domain(name)
+    if domain and value not in domain:
+        raise BadInput(f"'{value}' is not a label; the labels are: {', '.join(domain)}", field=name)
+    # Only questions have rules beyond their labels, and derived fields have no question.
+    if name not in answerable:
+        return value
+    question = task.question(name)
+    if question.level == "interval":
+        try:
+            return number(value)
+        except BadInput as e:
+            raise BadInput(e.reason, field=name) from e
+    if question.many and not _is_list(value):
+        raise BadInput("must be a JSON array of strings", field=name)
+    return value

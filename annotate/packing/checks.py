@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from annotate.exchange.checks import check_label
 from annotate.sitting.events import UNDOABLE, Event, Kind
 from judge.errors import BadInput
 from judge.prompts.load import Task
@@ -176,11 +177,12 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
 
 
 def _check_label(task: Task, event: Event) -> None:
-    name, value = event.field or "", event.value
-    if name not in [q.field for q in task.spec.questions]:
-        raise BadInput(f"task {task.name} has no question '{name}'")
-    if not isinstance(value, str) or (task.domain(name) and value not in task.domain(name)):
-        raise BadInput(f"'{value}' is not a label", field=name)
+    name = event.field or ""
+    if not isinstance(event.value, str):
+        raise BadInput(f"'{event.value}' is not a label", field=name)
+    # The desk stores a label in this form, so any other form was not given at a desk.
+    if check_label(task, name, event.value) != event.value:
+        raise BadInput(f"'{event.value}' is not a label in the form in which it is stored", field=name)
 
 
 def _check_spans(event: Event) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from judge import migrations
 from judge.errors import StudyError, UsageError
-from judge.sqlite_errors import explain
 from judge.store.new_files import flush_to_disk, name_new_file, remove_partial
-from judge.store.study import connect
+from judge.store.study import connect, explain_errors
 
 
 def back_up(study: Path, into: Path) -> int:
@@ -29,18 +28,18 @@ def back_up(study: Path, into: Path) -> int:
     # The process id is part of the name, so that two backups never write the same partial file.
     partial = into.with_name(f"{into.name}.{os.getpid()}.part")
     try:
-        with closing(connect(study)) as source:
+        with explain_errors(study), closing(connect(study)) as source:
             if not migrations.list_applied(source):
                 raise StudyError(
                     f"{study}: this is an SQLite file, but not a study; name another study with -d"
                 )
-            _copy(source, partial)
+            # An error of the copy names the copy.
+            with explain_errors(into):
+                _copy(source, partial)
         flush_to_disk(partial)
         name_new_file(partial, into)
     except FileExistsError as e:
         raise UsageError(f"{into}: the file already exists; choose another file") from e
-    except sqlite3.DatabaseError as e:
-        raise explain(e, into) from e
     finally:
         remove_partial(partial)
     return into.stat().st_size

@@ -20,13 +20,19 @@ from judge.errors import StudyError
 
 # Types are compared in lower case, and triggers with any name are compared, because SQLite accepts types in
 # any case and runs triggers with any name. Only the indexes that SQLite makes itself, for PRIMARY KEY and
-# UNIQUE, have no definition.
-_OBJECTS = "SELECT lower(type), name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
-_UNIQUE = """
-    SELECT i.name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i
-    WHERE lower(t.type) = 'table' AND i."unique" AND i.origin = 'c'
+# UNIQUE, have no definition. A definition is cast, because SQLite also reads one that is stored as a blob.
+_OBJECTS = "SELECT lower(type), name, tbl_name, CAST(sql AS TEXT) FROM sqlite_master WHERE sql IS NOT NULL"
+# An index that is more than a list of columns affects every row that is written. UNIQUE makes INSERT OR IGNORE drop
+# rows that it considers equal. Expressions (cid -2) and conditions are computed, however much memory they need, and
+# a collation that Python does not have is an error.
+_ACTIVE_INDEXES = """
+    SELECT DISTINCT i.name
+    FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i JOIN pragma_index_xinfo(i.name) AS x
+    WHERE lower(t.type) = 'table' AND i.origin = 'c'
+        AND (i."unique" OR i.partial OR x.cid = -2 OR x.coll NOT IN ('BINARY', 'NOCASE', 'RTRIM'))
 """
-_WORD = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\w+|[^\s\w]""")
+# Only ASCII's spaces separate words. SQLite reads a no-break space as a letter of a name.
+_WORD = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\w+|[^\s\w]""", re.ASCII)
 _QUOTED_NAME = re.compile(r'"([a-z0-9_]+)"')
 _CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
 """The first words of table constraints, which distinguish them from columns."""
@@ -36,8 +42,9 @@ _APPLIED = "_sqlite_migrations"
 def check(conn: sqlite3.Connection, path: Path) -> None:
     """Raise StudyError if the study was changed in a way that could alter labels or show wrong ones.
 
-    Such changes are a replaced table or view of adjudge, and a trigger or unique index that adjudge did not
-    create on its tables. Additional tables, views, ordinary indexes and full-text tables are accepted.
+    Such changes are a replaced table or view of adjudge, and a trigger that adjudge did not create on its tables.
+    The same applies to an index that is unique, has a condition, or contains more than columns. Additional tables,
+    views, ordinary indexes and full-text tables are accepted.
     """
     ours, _ = _ours(_steps())
     objects = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
@@ -46,7 +53,7 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
     linked = {
         key for kind, name, key, _, sql in objects if _is_plain_table(kind, sql) and _refers(conn, name)
     }
-    unique = {name for (name,) in conn.execute(_UNIQUE)}
+    active = {name for (name,) in conn.execute(_ACTIVE_INDEXES)}
     for kind, name, key, on, sql in objects:
         if _definition(kind, sql) in ours[key][kind] if key in ours else key == _APPLIED and kind == "table":
             continue
@@ -55,9 +62,8 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
                 f"{path}: the {kind} '{name}' differs from the definition that adjudge creates, so it could "
                 "show or store wrong labels; ask for the original study, or use a backup"
             )
-        # A unique index makes INSERT OR IGNORE drop rows that it considers equal.
         changes = (kind == "trigger" and on in tables | linked) or (
-            kind == "index" and on in ours and name in unique
+            kind == "index" and on in ours and name in active
         )
         if changes:
             raise StudyError(

@@ -96,6 +96,9 @@ def test_what_is_no_study_or_exists_is_refused(study: Path, tmp_path: Path) -> N
         other.execute("CREATE TABLE t (x)")
     with pytest.raises(StudyError, match="not a study"):
         back_up(tmp_path / "other.db", tmp_path / "copy.db")
+    (tmp_path / "text.db").write_text("no database" * 100)
+    with pytest.raises(StudyError, match=r"text\.db"):
+        back_up(tmp_path / "text.db", tmp_path / "copy.db")
     assert not list(tmp_path.glob("copy*"))
 
 

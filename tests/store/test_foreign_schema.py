@@ -87,6 +87,33 @@ FOREIGN = {
         UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', ' "NOT" "NULL"') WHERE name = 'units'""",
         "table 'units'",
     ),
+    # For SQLite, a no-break space is a letter: "NOT NULL" becomes a word in the name of the column's type.
+    "a constraint whose space is a no-break space": (
+        """PRAGMA writable_schema = ON;
+        UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', ' NOT' || char(160) || 'NULL') WHERE name = 'units'""",
+        "table 'units'",
+    ),
+    # SQLite reads a definition that is stored as a blob, too.
+    "a definition that is no text": (
+        """PRAGMA writable_schema = ON; UPDATE sqlite_master SET
+        sql = CAST(replace(sql, ' NOT NULL', '') AS BLOB) WHERE name = 'units'""",
+        "table 'units'",
+    ),
+    # These indexes compute something for every row that is written, which took 2 GB of memory for each.
+    "an index of what an expression computes": (
+        "CREATE INDEX huge ON judgements (length(hex(zeroblob(4 + length(unit_id)))))",
+        "index 'huge' on 'judgements'",
+    ),
+    "an index with a condition": (
+        "CREATE INDEX huge ON judgements (unit_id) WHERE length(hex(zeroblob(4))) > length(unit_id)",
+        "index 'huge' on 'judgements'",
+    ),
+    # Without the collation, no row can be written: 'no such collation sequence'.
+    "an index with a collation of another program": (
+        """CREATE INDEX odd ON labels (value); PRAGMA writable_schema = ON;
+        UPDATE sqlite_master SET sql = 'CREATE INDEX odd ON labels (value COLLATE odd)' WHERE name = 'odd'""",
+        "index 'odd' on 'labels'",
+    ),
     # Rows are inserted by the columns' order: the cost would be stored as the mass outside the labels, and no limit would see it.
     "two columns of ours in each other's place": (
         """PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql =
