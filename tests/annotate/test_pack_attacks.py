@@ -10,12 +10,16 @@ import pytest
 
 from annotate.exchange.gate import accept
 from annotate.leading.progress import show_batch
+from annotate.packing.checks import _check_label
 from annotate.packing.conflicts import settle_conflict
 from annotate.packing.merge import merge
 from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
+from annotate.sitting.events import Event, Kind
 from annotate.store import open_study
 from judge.errors import BadInput, StudyError
+from judge.prompts.load import parse_task
+from tests.annotate.test_lead import NUMBER
 from tests.store.helpers import without_trigger
 from tests.tui.studies import drawn, labels
 
@@ -167,3 +171,13 @@ def test_a_label_with_an_impossible_date_waits_for_a_lead(tmp_path: Path, at: st
     assert labels(path)[unit, "stance", "assisted", 0] == meant[unit], (
         "what is not believed proves no blindness"
     )
+
+
+@pytest.mark.parametrize("value", ["abc", "nan", "1e999", "07"])
+def test_a_number_in_a_pack_has_the_form_in_which_a_desk_stores_it(value: str) -> None:
+    task = parse_task(NUMBER, "number.v1.md")
+    event = Event("e", Kind.LABEL, "score", value, "blind", None)
+    with pytest.raises(BadInput) as refused:
+        _check_label(task, event)
+    assert refused.value.field == "score"
+    _check_label(task, event._replace(value="3.5"))
