@@ -15,6 +15,7 @@ TESTS = [
     "annotate/test_report_plots.py",
     "cli/test_items.py",
     "cli/test_tasks.py",
+    "derive/test_calibrate.py",
     "importers/test_records.py",
     "importers/test_urag.py",
     "jobs/test_masks.py",

@@ -141,11 +141,12 @@ def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
     """
     if probabilities.shape[1] != 2:
         raise BadInput(f"isotonic calibration needs exactly two labels, not {probabilities.shape[1]}")
-    from scipy.optimize import isotonic_regression
+    # The import takes a second or more.
+    from sklearn.isotonic import isotonic_regression
 
     x, inverse, count = np.unique(probabilities[:, 1], return_inverse=True, return_counts=True)
     y = np.bincount(inverse, weights=(codes == 1).astype(np.float64)) / count
-    fitted = isotonic_regression(y, weights=count).x
+    fitted = isotonic_regression(y, sample_weight=count)
     # Values stay half a unit away from 0 and 1: a 0 or 1 from a few units would give an infinite log loss.
     edge = 0.5 / len(codes)
     return Fit(steps=(tuple(x.tolist()), tuple(np.clip(fitted, edge, 1 - edge).tolist())))
