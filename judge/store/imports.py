@@ -199,6 +199,10 @@ def _add_all(
             raise _Unconfirmed
 
 
+OTHER_TEXT = "its text differs from the study's; after a correction, import the file again"
+"""Why a vote of a row with another text is left out."""
+
+
 class Votes:
     """Adds the gold and human labels of one import, and counts them in the adder's counters."""
 
@@ -229,11 +233,16 @@ class Votes:
         self._outcomes = [(RowOutcome.LEFT_OUT, "the row was skipped")] * len(self._outcomes)
 
     def select_new(
-        self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
+        self,
+        votes: list[tuple[str, Vote]],
+        where: Where,
+        unlabelled: Container[str] = (),
+        differing: Container[str] = (),
     ) -> dict[tuple[str, str, str], Vote]:
         """Return the votes that are not stored yet.
 
         `unlabelled` contains the new units. They cannot have stored labels, so no lookup is needed for them.
+        `differing` contains the units whose text in the row differs from the study's. Their votes are left out.
         Raises BadInput if an annotator has two different labels for the same field and unit.
         """
         new: dict[tuple[str, str, str], Vote] = {}
@@ -241,6 +250,9 @@ class Votes:
         self._outcomes = [(RowOutcome.LEFT_OUT, "")] * len(votes)
         outcomes: list[Outcome] = []
         for unit_id, vote in votes:
+            if unit_id in differing:
+                outcomes.append((RowOutcome.LEFT_OUT, OTHER_TEXT))
+                continue
             key = (unit_id, vote.field, vote.annotator)
             known = new[key].value if key in new else None
             if known is None and unit_id not in unlabelled:

@@ -124,8 +124,13 @@ class _ItemAdder(Adder[Row]):
                 new[pid] = passage, sha
         votes = [(item.item_id, v) for v in item.votes]
         votes += [(pid, v) for pid, p, _ in passages for v in p.votes]
+        # A vote in a row with another text was given for that text, and not for the study's.
+        differing = {d.id for d in self.differing[n_differing:]}
+        if item.item_id in differing:
+            differing |= {unit for unit, _ in votes}
         # Before anything is written, because two labels that differ make the row bad.
-        labels = self.votes.select_new(votes, where, unlabelled=[*new, item.item_id] if new_item else new)
+        unlabelled = [*new, item.item_id] if new_item else [*new]
+        labels = self.votes.select_new(votes, where, unlabelled=unlabelled, differing=differing)
         self.datasets.add(item.dataset)
         if new_item:
             self._insert_item(item)

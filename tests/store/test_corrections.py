@@ -317,3 +317,24 @@ def test_verify_finds_corrected_gold_that_was_changed(study: Path, judge: Judge)
         )
         changed = [(f.where, f.expected, f.stored) for f in verify(store) if f.kind == "correction"]
     assert changed == [("gold 'd:q1', truth", "false", "true")]
+
+
+def test_votes_of_a_row_with_another_text_are_not_labels_of_the_study_s_text(
+    tmp_path: Path, judge: Judge
+) -> None:
+    def rows(text: str, **votes: str) -> Path:
+        item = {"id": "1", "claim": "C.", "passages": [{"id": "a", "text": text, "votes": {"stance": votes}}]}
+        file = tmp_path / f"{text}{len(votes)}.jsonl"
+        file.write_text(json.dumps(item) + "\n", encoding="utf-8")
+        return file
+
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", rows("T.", ann="support"), "--dataset", "d", "-d", path)
+    other = rows("T2.", ann="refute", dan="refute")
+    judge("items", "import", "jsonl", other, "--dataset", "d", "--skip-bad", "-d", path, code=None)
+    query = "SELECT annotator_id, layer, value FROM labels ORDER BY 1"
+    assert select(path, query) == [("ann", "first", "support")]
+    judge("items", "import", "jsonl", other, "--dataset", "d", "--correct", "--yes", "-d", path)
+    # Imported again after the correction, the vote of a new person is a label of the new text.
+    judge("items", "import", "jsonl", rows("T2.", dan="refute"), "--dataset", "d", "-d", path)
+    assert select(path, query) == [("ann", "old_text", "support"), ("dan", "first", "refute")]
