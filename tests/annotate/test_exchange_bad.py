@@ -469,7 +469,9 @@ def test_labels_run_no_formula_and_come_back_as_they_were(tmp_path: Path, form: 
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "@") or (cell[:1] == "-" and cell != "-1")]
     take_in(other, tmp_path / "labels.csv", form, "--blind", document=True)
-    assert {r[0]: r[1] for r in rows_of(other, "SELECT position, note FROM assignments WHERE note <> ''")} == notes
+    assert {
+        r[0]: r[1] for r in rows_of(other, "SELECT position, note FROM assignments WHERE note <> ''")
+    } == notes
 
 
 def test_parquet_reads_as_it_was_written(tmp_path: Path) -> None:
