@@ -310,7 +310,8 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-        except (pyarrow.ArrowException, OSError) as e:
+        # Python has no dates after the year 9999 (OverflowError), and no texts that are not UTF-8 (ValueError).
+        except (pyarrow.ArrowException, OSError, OverflowError, ValueError) as e:
             raise refused(e) from e
 
     return list(file.schema_arrow.names), read_rows()

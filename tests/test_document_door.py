@@ -37,6 +37,19 @@ def test_a_library_that_writes_output_is_imported_in_its_room_only(library: str)
     assert users and [name for name in users if not name.startswith(DOORS[library])] == []
 
 
+def test_every_module_that_writes_csv_guards_against_formulas() -> None:
+    modules = {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for package in ("judge", "annotate", "adjudge")
+        for path in (ROOT / package).rglob("*.py")
+    }
+    writers = {
+        name: text for name, text in modules.items() if re.search(r"csv\.(Dict)?[wW]riter|to_csv", text)
+    }
+    assert "judge/document/csv.py" in writers
+    assert [name for name, text in writers.items() if not re.search("csv_cell|guard_formula", text)] == []
+
+
 HELP = {
     # click writes the help texts, and these modules only make its columns equally wide.
     "judge/console.py",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import files
+from judge.document.csv import csv_cell
 from judge.errors import BadInput, UsageError
 from judge.importers.base import Options
 from judge.importers.fields import identifier
@@ -177,7 +178,7 @@ def _refuse_clash(join: Join, names: list[str], there: Any) -> None:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return csv_cell(json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value)
 
 
 def _units(store: Store, join: Join) -> Units:

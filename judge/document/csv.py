@@ -134,17 +134,24 @@ def _format_values(values: list[str]) -> str:
     return json_text(values) if values else ""
 
 
-def csv_cell(value: Any) -> Any:
-    """Return a value that is safe in a spreadsheet and in a terminal.
+def guard_formula(text: str) -> str:
+    """Return the text, with an apostrophe before it if a spreadsheet would run it as a formula.
 
-    Control characters are escaped. An apostrophe is put before a text that a spreadsheet would run as a formula. Numbers
-    such as -0.1, also with an interval, are unchanged.
+    Numbers such as -0.1, also with an interval, are unchanged.
     """
     # Labels, names and texts from others may be formulas, which Excel would run when it opens the file.
-    if not isinstance(value, str):
-        return value
-    is_formula = value[:1] in _FORMULA and not _NUMBER.fullmatch(value)
-    return f"'{visible(value)}" if is_formula else visible(value)
+    is_formula = text[:1] in _FORMULA and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
+
+
+def remove_guard(cell: str) -> str:
+    """Return the text that `guard_formula` had made into this cell."""
+    return cell[1:] if cell[:1] == "'" and guard_formula(cell[1:]) == cell else cell
+
+
+def csv_cell(value: Any) -> Any:
+    """Return a value that is safe in a spreadsheet (`guard_formula`) and in a terminal (control characters are escaped)."""
+    return visible(guard_formula(value)) if isinstance(value, str) else value
 
 
 def csv_line(values: Iterable[Any]) -> str:

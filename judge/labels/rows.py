@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from judge import files
+from judge.document.csv import remove_guard
 from judge.errors import BadInput
 from judge.labels.values import number
 from judge.types import Json
@@ -116,7 +117,8 @@ def _read_delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Itera
             reason = f"this row has {len(cells)} cells, but the header has {len(head)}"
             raise BadInput(reason, path=str(path), line=line)
         else:
-            yield line, cells
+            # Our own exports put an apostrophe before a text that a spreadsheet would run.
+            yield line, list(map(remove_guard, cells))
     if head is None:
         raise BadInput("the file is empty", path=str(path))
 

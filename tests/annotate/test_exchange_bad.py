@@ -1,5 +1,6 @@
 """Files that cannot be used: what is said, and that nothing is stored; disks that are full; blindness of exports."""
 
+import csv
 import errno
 import json
 import os
@@ -20,6 +21,7 @@ from tests.annotate.agreement_helpers import annotate, document
 from tests.annotate.exchange_helpers import (
     all_labels,
     answer,
+    empty_copy,
     export,
     read_lines,
     rows_of,
@@ -457,6 +459,23 @@ def test_a_sheet_runs_no_formula(tmp_path: Path) -> None:
     export(path, tmp_path / "sheet.csv", "csv")
     text = (tmp_path / "sheet.csv").read_text("utf-8")
     assert ",'=HYPERLINK(1)," in text and ",'@SUM(1)," in text
+
+
+@pytest.mark.parametrize("form", ["csv", "table"])
+def test_labels_run_no_formula_and_come_back_as_they_were(tmp_path: Path, form: str) -> None:
+    """The note of a person is a text from somebody else, like a passage."""
+    path = study(tmp_path / "study.db")
+    other = empty_copy(path, "other.db")
+    notes = {1: '=HYPERLINK("http://x")', 2: "-1", 3: "'quoted'", 4: "@all", 5: "\u2013 dash"}
+    answer(path, "alice", {n: {"stance": "support"} for n in notes}, notes=notes)
+    export(path, tmp_path / "labels.csv", "csv", "--labels")
+    with (tmp_path / "labels.csv").open(newline="", encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "@") or (cell[:1] == "-" and cell != "-1")]
+    take_in(other, tmp_path / "labels.csv", form, "--blind", document=True)
+    assert {
+        r[0]: r[1] for r in rows_of(other, "SELECT position, note FROM assignments WHERE note <> ''")
+    } == notes
 
 
 def test_parquet_reads_as_it_was_written(tmp_path: Path) -> None:

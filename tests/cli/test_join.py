@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import Judge, write_rows
+from tests.cli.helpers import Judge, script, write_rows
 
 MAPS = ["--map", "passages.text=evidence", "--map", "id=key"]
 
@@ -213,3 +213,14 @@ def test_derived_labels_and_repeats(judge: Judge, tmp_path: Path) -> None:
     judge("run", "raguard_exam", "-m", "scripted/first", "--repeats", "2")
     row = json.loads(joined(judge, path)[0])
     assert (row["adjudge.verdict"], row["adjudge.raguard.role"]) == ("true", "misleading")
+
+
+def test_a_text_of_the_model_is_no_formula(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("id,claim\n1,Tea cures colds.\n", encoding="utf-8")
+    judge("items", "import", "csv", path)
+    reply = json.dumps({"counter_claim": "=HYPERLINK(1)", "changed": "cures -> causes"})
+    answers = script(tmp_path / "script.jsonl", [("Tea", reply)])
+    judge("run", "counter_claim", "-m", "scripted/file", "--option", f"script={answers}")
+    row = next(csv.DictReader(joined(judge, path)))
+    assert row["adjudge.counter_claim"] == "'=HYPERLINK(1)"

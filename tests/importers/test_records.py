@@ -92,5 +92,20 @@ def test_parquet_that_is_none_and_one_without_rows(tmp_path: Path) -> None:
     assert [bad.reason for bad in found.bads] == ["the table is empty"]
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pyarrow.array([2**31 - 1], pyarrow.int32()).cast(pyarrow.date32()),
+        pyarrow.array([2**62], pyarrow.timestamp("us")),
+        pyarrow.array([b"\xff"]).view(pyarrow.string()),
+    ],
+    ids=["a day in the year 5,881,580", "a time after the year 9999", "a text that is no UTF-8"],
+)
+def test_a_parquet_file_with_a_cell_that_python_cannot_hold(tmp_path: Path, cell: pyarrow.Array) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"id": cell}), tmp_path / "p.parquet")
+    with pytest.raises(BadInput, match=r"p\.parquet"):
+        load("jsonl", tmp_path / "p.parquet")
+
+
 def test_what_looks_like_an_escape_or_a_huge_number_inside_a_text_is_text() -> None:
     assert files.loads(json.dumps({"a": "1e999 \\ud83d", "b": "😀"})) == {"a": "1e999 \\ud83d", "b": "😀"}

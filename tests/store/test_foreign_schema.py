@@ -198,6 +198,15 @@ def test_what_was_removed_is_named(judge: Judge, study: Path, script: str, named
     assert f"the {named} was removed" in done.err and not study.with_name("both.db").exists()
 
 
+def test_a_definition_of_an_earlier_version_is_not_enough(judge: Judge, study: Path) -> None:
+    """It was ours once, but it does not know the corrected texts: labels for the old ones would count."""
+    older = (migrations.FOLDER / "m002_sources.sql").read_text("utf-8")
+    [view] = [text for text in older.split("\n\n") if "CREATE VIEW label_conflicts" in text]
+    define(study, f"DROP VIEW label_conflicts; {view}")
+    done = judge("runs", "list", code=1)
+    assert "study.db: the view 'label_conflicts' was removed or changed" in done.err
+
+
 def test_extra_views_indexes_and_full_text_tables_are_fine_and_are_not_merged(
     judge: Judge, study: Path
 ) -> None:

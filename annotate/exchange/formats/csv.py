@@ -14,11 +14,11 @@ from annotate.exchange.base import Export, Out, ReadOptions
 from annotate.exchange.formats._own import COLUMNS, label_rows, read_table
 from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
+from judge.document.csv import guard_formula
 
 NAME = "csv"
 HELP = "CSV: a sheet to fill in with one unit per row, or one label per row (--labels)"
 WRITES, ENDING = "file", ".csv"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
@@ -37,8 +37,8 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         fields = [q.field for q in export.task.spec.questions]
         writer.writerow(["unit", SHA_KEY, *names, *fields, "note"])
         for unit in export.units():
-            shown = [_harmless(_cell(unit.inputs.get(n))) for n in names]
-            writer.writerow([unit.unit_id, text_sha(unit.inputs), *shown, *("" for _ in fields), ""])
+            shown = [unit.unit_id, text_sha(unit.inputs), *(unit.inputs.get(n) for n in names)]
+            writer.writerow([*map(_cell, shown), *("" for _ in fields), ""])
             out.rows[name] += 1
 
 
@@ -48,13 +48,9 @@ def _cell(value: Any) -> str:
     # The column contains JSON, so that all our files are read by one parser.
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
-
-
-def _harmless(text: str) -> str:
-    # A spreadsheet runs a cell that begins like a formula, and passages are untrusted. The apostrophe is ignored when
-    # the texts are compared.
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+    # Passages, ids and notes are untrusted. An import removes the apostrophe again.
+    return guard_formula(text)
 
 
 def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
