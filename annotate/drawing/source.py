@@ -177,7 +177,12 @@ class JudgeUnits:
                 reason = "the study has batches, so imported labels give only estimates: omit --reference and --annotators"
                 return Draw("whose labels were imported", refused=reason)
         if absent and not draw.refused:
-            reason = f"the verdict rests on everybody who labelled these units, including {', '.join(absent)}: omit --annotators"
+            way = (
+                "add them to --annotators, or remove the column"
+                if self.source.is_table
+                else "omit --annotators"
+            )
+            reason = f"the verdict rests on everybody who labelled these units, including {', '.join(absent)}: {way}"
             draw = replace(draw, refused=reason)
         return draw
 
@@ -187,7 +192,6 @@ class JudgeUnits:
         if self.sequence is not None:
             return {person for person, units in self._given.items() if units}
         if self.source.is_table:
-            # A wide table cannot tell which of its other columns have labels.
             left_out = self.source.panel.left_out
             return {name for name, kind in left_out.items() if kind is AnnotatorKind.HUMAN}
         return read_people(self.source.store.conn, self.source.panel.field)

@@ -326,8 +326,13 @@ def _draws(store: Store) -> Iterator[Finding]:
     )
     extended = "SELECT 1 FROM batch_changes WHERE batch = ? AND what = 'extend' AND at > ?"
     sample = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'"
+    seeds = dict(conn.execute("SELECT batch, seed FROM batches").fetchall())
     for batch in created:
         info = batch_info(store, batch)
+        if seeds[batch] != info.plan.seed:
+            yield Finding(
+                "draw", f"batch '{batch}'", f"the seed {info.plan.seed}", f"the seed {seeds[batch]}"
+            )
         again, is_stored_frame = _repeat_draw(store, info)
         other = {unit for (unit,) in conn.execute(sample, [batch])}.symmetric_difference(
             d.unit_id for d in again

@@ -8,6 +8,7 @@ line.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,8 @@ from judge.types import AnnotatorKind
 
 REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICATED}
 """As in a study, annotators with these names are references."""
+NOT_PEOPLE = {*REFERENCES, "majority", "decided", ""}
+"""Names that nobody's labels can have in a study, either."""
 WEIGHT = "weight"
 """The name of the column with design weights in a table that was exported from a study."""
 KINDS = ("annotator_kind", "kind", "annotator_type")
@@ -145,9 +148,36 @@ def read_table(
         weights=_weights(path, layout),
         left_out={
             name: AnnotatorKind.JUDGE if _is_model(name, stated) else AnnotatorKind.HUMAN
-            for name in sorted(cells.left_out - REFERENCES.keys() - {""})
+            for name in sorted((cells.left_out | _find_unlisted(path, layout, domain, level)) - NOT_PEOPLE)
         },
     )
+
+
+def _find_unlisted(path: Path, layout: Layout, domain: Sequence[str], level: str) -> set[str]:
+    """Return the columns of a wide table that contain nothing but labels, although they are not listed.
+
+    Numbers are no evidence, because a column of numbers can be anything.
+    """
+    if not layout.annotators or level in NUMERIC:
+        return set()
+    unlisted = set()
+    for column in table(path, layout.columns).columns:
+        if column not in layout.columns and _has_only_labels(path, column, set(domain)):
+            unlisted.add(column)
+    return unlisted
+
+
+def _has_only_labels(path: Path, column: str, labels: set[str]) -> bool:
+    """Return whether every cell of a column is a label or empty, and at least one is a label."""
+    has_labels = False
+    # A column of another kind may mix text with numbers, which is an error for labels only.
+    with suppress(BadInput):
+        for _, (cell,) in read_rows(path, [column]):
+            if cell.strip() and cell not in labels:
+                return False
+            has_labels = has_labels or cell in labels
+        return has_labels
+    return False
 
 
 def _weights(path: Path, layout: Layout) -> dict[str, float]:

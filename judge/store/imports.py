@@ -242,7 +242,8 @@ class Votes:
         """Return the votes that are not stored yet.
 
         `unlabelled` contains the new units. They cannot have stored labels, so no lookup is needed for them.
-        `differing` contains the units whose text in the row differs from the study's. Their votes are left out.
+        `differing` contains the units whose text in the row differs from the study's. Their votes and new
+        gold labels are left out.
         Raises BadInput if an annotator has two different labels for the same field and unit.
         """
         new: dict[tuple[str, str, str], Vote] = {}
@@ -250,13 +251,14 @@ class Votes:
         self._outcomes = [(RowOutcome.LEFT_OUT, "")] * len(votes)
         outcomes: list[Outcome] = []
         for unit_id, vote in votes:
-            if unit_id in differing:
-                outcomes.append((RowOutcome.LEFT_OUT, OTHER_TEXT))
-                continue
             key = (unit_id, vote.field, vote.annotator)
             known = new[key].value if key in new else None
             if known is None and unit_id not in unlabelled:
                 known = self._stored(*key, vote.kind)
+            # A stored gold label can be corrected together with the text.
+            if unit_id in differing and (known is None or vote.kind != AnnotatorKind.GOLD):
+                outcomes.append((RowOutcome.LEFT_OUT, OTHER_TEXT))
+                continue
             if known is None:
                 self._check(vote, where)
                 outcome = self._find_outcome(unit_id, vote, where) if unit_id not in unlabelled else STORED

@@ -4,6 +4,7 @@ the same labels get the same verdict by every door. All with the real commands."
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,24 +178,37 @@ def long_table(folder: Path, given: dict[str, list[str]]) -> Path:
     return table
 
 
-def test_leaving_people_out_of_a_long_table_leaves_no_verdict(tmp_path: Path) -> None:
-    _, given = labels(300, {"ann": 0.05, "bob": 0.05, "cyd": 0.3, "m/one": 0.05})
-    table = long_table(tmp_path, given)
-    whole = verdicts(table, "--judge", "m/one")["m/one"]
-    part = verdicts(table, "--judge", "m/one", "--annotators", "ann,bob")["m/one"]
-    assert whole["decision"] != part["decision"] or whole["decision"] == "undecided"
+@pytest.mark.parametrize("table_of", [long_table, by_table], ids=["long", "wide"])
+def test_leaving_people_out_of_a_table_leaves_no_verdict(
+    table_of: Callable[[Path, Any], Path], tmp_path: Path
+) -> None:
+    _, given = labels(300, {"ann": 0.05, "bob": 0.05, "cyd": 0.3, "gpt-5": 0.05})
+    table = table_of(tmp_path, given)
+    part = verdicts(table, "--judge", "gpt-5", "--annotators", "ann,bob,gpt-5")["gpt-5"]
     assert part["decision"] == "undecided" and "cyd" in part["because"]
 
 
-def test_leaving_judges_out_of_a_long_table_raises_no_share(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table_of", [long_table, by_table], ids=["long", "wide"])
+def test_leaving_judges_out_of_a_table_raises_no_share(
+    table_of: Callable[[Path, Any], Path], tmp_path: Path
+) -> None:
     """A table knows the judges that are left out by the kind that it gives, or by their names."""
     _, given = labels(300, {"ann": 0.05, "bob": 0.05, "gpt-5": 0.05, "claude-haiku": 0.1})
-    table = long_table(tmp_path, given)
-    both = verdicts(table, "--judge", "gpt-5", "--judge", "claude-haiku")["gpt-5"]
-    one = verdicts(table, "--judge", "gpt-5", "--annotators", "ann,bob")["gpt-5"]
+    table = table_of(tmp_path, given)
+    every = ("--annotators", "ann,bob,gpt-5,claude-haiku")
+    both = verdicts(table, "--judge", "gpt-5", "--judge", "claude-haiku", *every)["gpt-5"]
+    one = verdicts(table, "--judge", "gpt-5", "--annotators", "ann,bob,gpt-5")["gpt-5"]
     levels = [
         {c["confidence"] for c in found["conditions"] if c["name"] == "non_inferiority"}
         for found in (one, both)
     ]
     assert levels[0] == levels[1] and one["decision"] == both["decision"]
     assert levels[0] != {0.95}, "two judges share the level"
+
+
+def test_a_column_of_a_wide_table_that_has_no_labels_is_nobody(tmp_path: Path) -> None:
+    truth, given = labels(300, {"ann": 0.05, "bob": 0.05, "gpt-5": 0.05})
+    extra = {"origin": [f"t{i % 9}" for i in range(300)], "majority": truth, "note": [""] * 300}
+    table = by_table(tmp_path, {**given, **extra})
+    found = verdicts(table, "--judge", "gpt-5", "--annotators", "ann,bob,gpt-5")["gpt-5"]
+    assert found["decision"] == "trust"

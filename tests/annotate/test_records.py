@@ -142,6 +142,12 @@ def test_a_merged_batch_can_be_extended(merged: Path) -> None:
     assert len(units(merged, "mB")) == 27 and found(merged) == []
 
 
+def test_verify_finds_a_seed_that_is_not_that_of_the_draw(merged: Path) -> None:
+    with closing(sqlite3.connect(merged)) as conn, conn:
+        conn.execute("UPDATE batches SET seed = 3 WHERE batch = 'mB'")
+    assert found(merged) == ["draw batch 'mB'"]
+
+
 def test_verify_finds_a_draw_that_left_out_what_it_says(merged: Path) -> None:
     with closing(sqlite3.connect(merged)) as conn, conn:
         conn.execute(

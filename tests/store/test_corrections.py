@@ -338,3 +338,20 @@ def test_votes_of_a_row_with_another_text_are_not_labels_of_the_study_s_text(
     # Imported again after the correction, the vote of a new person is a label of the new text.
     judge("items", "import", "jsonl", rows("T2.", dan="refute"), "--dataset", "d", "-d", path)
     assert select(path, query) == [("ann", "old_text", "support"), ("dan", "first", "refute")]
+
+
+def test_text_and_gold_of_a_row_are_corrected_together(study: Path, judge: Judge) -> None:
+    def change(data: list[dict[str, Any]]) -> None:
+        data[1]["claim"] = "Another claim."
+        data[1]["gold"]["truth"] = "false"
+
+    file = corrected(study.parent, change)
+    told = judge("items", "import", "jsonl", file, code=1).err
+    assert "claim" in told and "truth" in told
+    judge("items", "import", "jsonl", file, "--correct", "--yes")
+    assert set(select(study, "SELECT kind, new FROM corrections")) == {
+        ("item", "Another claim."),
+        ("gold", "false"),
+    }
+    # The same file brings nothing more.
+    judge("items", "import", "jsonl", file)
