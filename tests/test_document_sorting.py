@@ -1,6 +1,5 @@
 """Tables of a page are sorted in a real browser, by clicks and by keys."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,7 @@ import pytest
 from judge.document import html
 from judge.document.blocks import Cell, Document, Section, Table, heads
 from judge.types import Measure
-from tests.annotate.report_browser import Page, browser
-from tests.real import require
+from tests.annotate.report_browser import Page, check_page
 
 pytestmark = pytest.mark.real
 FIRST = "[...document.querySelectorAll('#t-t tbody tr')].map(r => r.cells[0].textContent)"
@@ -57,10 +55,4 @@ def test_a_click_sorts_by_number_or_text_and_what_is_undefined_stays_last(tmp_pa
         assert await page.script(FIRST) == ["run 1", "Run 2", "run 9", "run 10", "run 11"]
         assert page.complaints == []
 
-    async def main() -> None:
-        async with browser() as page:
-            await page.open(path)
-            await check(page)
-
-    require("chromium")
-    asyncio.run(main())
+    check_page(check, path)

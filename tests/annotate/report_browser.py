@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,3 +148,15 @@ async def browser() -> AsyncIterator[Page]:
             if process.returncode is None:
                 process.terminate()
             await process.wait()
+
+
+def check_page(check: Callable[[Page], Awaitable[None]], path: Path) -> None:
+    """Open the page and check it. The test function itself stays synchronous: fixtures import and build."""
+
+    async def main() -> None:
+        async with browser() as page:
+            await page.open(path)
+            await check(page)
+
+    require("chromium")
+    asyncio.run(main())

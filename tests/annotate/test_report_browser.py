@@ -11,9 +11,8 @@ from annotate.report import FORMATS, ReportOptions, build
 from annotate.tui.colours import contrast, luminance
 from judge.console import visible
 from judge.store import Store
-from tests.annotate.report_browser import Page, browser
+from tests.annotate.report_browser import Page, check_page
 from tests.annotate.report_helpers import NASTY, U, add_label, study
-from tests.real import require
 
 pytestmark = pytest.mark.real
 LABELS = ("support", "refute", "neutral")
@@ -64,18 +63,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(check: Any, path: Path) -> None:
-    """Open the page and check it. The test function itself stays synchronous: fixtures import and build."""
-
-    async def main() -> None:
-        async with browser() as page:
-            await page.open(path)
-            await check(page)
-
-    require("chromium")
-    asyncio.run(main())
-
-
 def test_nothing_complains_nothing_is_loaded_and_scripts_are_text(page_file: Path) -> None:
     async def check(page: Page) -> None:
         assert page.requests == [page_file.as_uri()]
@@ -96,7 +83,7 @@ def test_nothing_complains_nothing_is_loaded_and_scripts_are_text(page_file: Pat
         assert page.blocked == ["csp"], "refused by the page, not by the network"
         assert any("Content Security Policy" in c or "ContentSecurityPolicy" in c for c in page.complaints)
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -112,7 +99,7 @@ def test_text_has_contrast(page_file: Path, scheme: str) -> None:
             if abs(luminance(colour) - luminance(ground)) > 0.2:
                 assert contrast(colour, ground) >= 4.5, colour
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 def test_nothing_sticks_out_on_a_telephone(page_file: Path) -> None:
@@ -125,7 +112,7 @@ def test_nothing_sticks_out_on_a_telephone(page_file: Path) -> None:
         )
         assert wide == 0, "what is wider scrolls in its own box"
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 def test_drawings_and_tables_can_be_read_on_a_telephone(page_file: Path) -> None:
@@ -160,7 +147,7 @@ def test_drawings_and_tables_can_be_read_on_a_telephone(page_file: Path) -> None
             <= 0
         )
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 def test_the_keyboard_reaches_everything(page_file: Path) -> None:
@@ -177,7 +164,7 @@ def test_the_keyboard_reaches_everything(page_file: Path) -> None:
         order = await page.script("[...document.querySelectorAll('h1,h2,h3')].map(e => e.tagName)")
         assert order[0] == "H1" and set(order[1:]) == {"H2"}
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 def test_it_prints_light_and_without_what_is_only_for_the_screen(page_file: Path, tmp_path: Path) -> None:
@@ -188,6 +175,6 @@ def test_it_prints_light_and_without_what_is_only_for_the_screen(page_file: Path
         await page.look("dark", media="")
         await page.pdf(tmp_path / "report.pdf")
 
-    run(check, page_file)
+    check_page(check, page_file)
     pages = (tmp_path / "report.pdf").read_bytes().count(b"/Type /Page\n")
     assert 5 <= pages <= 30

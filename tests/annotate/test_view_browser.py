@@ -7,9 +7,9 @@ import pytest
 
 from judge.console import visible
 from tests.annotate.agreement_helpers import annotate
-from tests.annotate.report_browser import Page, browser
+from tests.annotate.report_browser import Page, browser, check_page
 from tests.annotate.report_helpers import NASTY, U, study
-from tests.annotate.test_report_browser import CONTRAST, run
+from tests.annotate.test_report_browser import CONTRAST
 
 pytestmark = pytest.mark.real
 LABELS = ("support", "refute", "neutral")
@@ -55,7 +55,7 @@ def test_nothing_is_loaded_and_scripts_are_text(page_file: Path) -> None:
         assert await page.script("window.bad === undefined")
         assert page.blocked == ["csp"]
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("dark", 360)])
@@ -114,7 +114,7 @@ def test_the_keyboard_is_enough_to_find_the_worst_units(page_file: Path) -> None
         n = int(first.removeprefix("study:").removesuffix("/p"))
         assert n % 16 == 5, "surely wrong"
 
-    run(check, page_file)
+    check_page(check, page_file)
 
 
 def test_links_lead_to_units_whatever_the_filters(page_file: Path) -> None:
@@ -127,4 +127,4 @@ def test_links_lead_to_units_whatever_the_filters(page_file: Path) -> None:
         await asyncio.sleep(0.2)
         assert "no unit gone" in await page.script("document.getElementById('told').textContent")
 
-    run(check, page_file)
+    check_page(check, page_file)
