@@ -231,6 +231,15 @@ def note(text: str) -> None:
     print(visible(text), file=sys.stderr)
 
 
+def note_encodings(paths: Iterable[Path]) -> None:
+    """Print a line to stderr for each file that is not UTF-8, with the encoding in which it is read."""
+    from judge.files import note_encoding
+
+    for path in paths:
+        if path.is_file() and (line := note_encoding(path)):
+            note(line)
+
+
 _IN_SCRIPT = ContextVar("_IN_SCRIPT", default=False)
 
 

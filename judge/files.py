@@ -4,6 +4,9 @@ The formats are delimited tables (see DELIMITERS), JSON Lines, one JSON list, an
 compressed with gzip and may begin with a byte order mark. A file that cannot be read to the end (broken gzip,
 an unfinished list) raises BadInput, because its remaining content is unknown. A bad record is passed to the
 callback `bad`; if the callback returns, reading continues.
+
+Texts are UTF-8. A file in another encoding, such as a spreadsheet saved by Excel, is converted when it is
+opened (see `encoding`).
 """
 
 import codecs
@@ -14,9 +17,12 @@ import io
 import json
 import math
 import re
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
@@ -26,10 +32,19 @@ Bad = Callable[[BadInput], None]
 
 LONGEST = 64 * 2**20
 """Maximum length of a line in bytes, and of a cell in characters."""
+UTF_8 = "utf-8"
+SAMPLE = 2**18
+"""Number of bytes of lines that are not ASCII from which an encoding is detected."""
+SPREADSHEETS = (
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258"),
+    *("cp932", "gb18030", "big5", "cp949", "mac_roman"),
+)
+"""The encodings in which spreadsheet programs save tables that are not Unicode, most common first."""
 DELIMITERS = ",;\t|"
 TABS = (".tsv", ".tab")
 # The largest float has 309 digits.
 MOST_DIGITS = 300
+_SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?[\r\n]*')
 # Matches numbers that may be too large for a float. Only texts with such numbers are parsed with the slow
 # hooks for numbers.
 _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
@@ -48,18 +63,104 @@ def file_sha(path: Path) -> str:
 
 @contextmanager
 def open_input(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as decompressed bytes, after any byte order mark. Raises BadInput if it cannot be read."""
+    """Open a file as decompressed bytes in UTF-8, after any byte order mark.
+
+    Raises BadInput if the file cannot be read.
+    """
+    name = encoding(path)
+    with _open_bytes(path) as handle:
+        if name == UTF_8:
+            skip_byte_order_mark(handle)
+            yield handle
+            return
+        # A temporary file is converted in blocks and can be rewound, as the readers of formats need it.
+        with tempfile.TemporaryFile() as converted:
+            text = codecs.getreader(name)(handle, errors="replace")
+            shutil.copyfileobj(text, codecs.getwriter(UTF_8)(converted), 2**16)
+            converted.seek(0)
+            yield cast("IO[bytes]", converted)
+
+
+@contextmanager
+def _open_bytes(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            handle = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
-            skip_byte_order_mark(handle)
-            yield handle
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
     # gzip raises EOFError for a truncated file, and zlib.error for a damaged one.
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"cannot be read: {reason}", path=str(path)) from error
+
+
+def encoding(path: Path) -> str:
+    """Return the encoding of a text file, as Python names it: "utf-8" unless the file is clearly something else.
+
+    A file with the byte order mark of UTF-16 is UTF-16, and other JSON is UTF-8. A table is UTF-8 if one of its lines is valid
+    UTF-8 and not ASCII, because then its other lines are damaged and not written in another encoding. For any
+    other file that is not ASCII, charset-normalizer chooses among the encodings in `SPREADSHEETS`.
+
+    Raises BadInput if the file cannot be read.
+    """
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", path=str(path)) from error
+    # A pipe can be read only once.
+    return _encoding(path, stat.st_mtime_ns, stat.st_size) if path.is_file() else UTF_8
+
+
+# A file is opened several times during an import, and each time its encoding is needed.
+@lru_cache(maxsize=64)
+def _encoding(path: Path, changed: int, size: int) -> str:
+    sample = b""
+    with _open_bytes(path) as handle:
+        start = handle.read(4)
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        # Parquet is not a text, and JSON is UTF-8 by definition.
+        if start == b"PAR1" or start.lstrip(codecs.BOM_UTF8 + b" \r\n\t").startswith((b"[", b"{")):
+            return UTF_8
+        handle.seek(0)
+        while line := handle.readline(LONGEST):
+            if line.isascii() or line.startswith(codecs.BOM_UTF8):
+                continue
+            if is_utf_8(line):
+                return UTF_8
+            if len(sample) < SAMPLE:
+                sample += line
+    return _detect(sample) if sample and b"\0" not in sample else UTF_8
+
+
+def is_utf_8(line: bytes) -> bool:
+    """Return whether the bytes are valid UTF-8."""
+    try:
+        line.decode(UTF_8)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _detect(sample: bytes) -> str:
+    # It loads its tables of languages, which no file in UTF-8 needs.
+    from charset_normalizer import from_bytes
+
+    fits = from_bytes(sample, cp_isolation=list(SPREADSHEETS))
+    # A short text fits several encodings equally well. Then the one that is most common decides.
+    best = min(
+        fits, key=lambda fit: (fit.chaos, -fit.coherence, SPREADSHEETS.index(fit.encoding)), default=None
+    )
+    return best.encoding if best else UTF_8
+
+
+def note_encoding(path: Path) -> str | None:
+    """Return a sentence for the user that names the file's encoding, or None if it is UTF-8."""
+    name = encoding(path)
+    if name == UTF_8:
+        return None
+    shown = name.replace("cp125", "Windows-125").replace("utf-16", "UTF-16")
+    return f"{path}: read as {shown}; if its letters look wrong in the study, save the file as UTF-8"
 
 
 @contextmanager
@@ -127,6 +228,9 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
         return "\t"
     _allow_long_cells()
     start = handle.tell()
+    if mark := skip_separator(handle):
+        handle.seek(start)
+        return mark
     line = b""
     while not line.strip() and (part := handle.readline(LONGEST)):
         line = part
@@ -142,6 +246,19 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     return max(DELIMITERS, key=rate)
 
 
+def skip_separator(handle: IO[bytes]) -> str | None:
+    """Skip a first line such as `sep=;`, and return the delimiter that it names, or None if there is no such line.
+
+    Excel reads and writes this line to tell its delimiter.
+    """
+    start = handle.tell()
+    named = _SEPARATOR.fullmatch(handle.readline(100))
+    if named:
+        return named[1].decode("ascii")
+    handle.seek(start)
+    return None
+
+
 def _allow_long_cells() -> None:
     # The default limit of 131,072 characters is too small for a long document.
     csv.field_size_limit(LONGEST)
@@ -155,6 +272,7 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
     Bytes that are not UTF-8 become lone surrogates, so that a later error can name the cell (see `is_text`).
     """
     _allow_long_cells()
+    first = 2 if skip_separator(handle) else 1
     # Without newline="", line breaks within quotes would be changed.
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
     # In strict mode, an unclosed quote is an error. Otherwise it would make the rest of the file one cell.
@@ -162,7 +280,7 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
     try:
         while True:
             # A record may span several lines; errors name its first one.
-            start = reader.line_num + 1
+            start = reader.line_num + first
             cells: list[str] | None
             try:
                 cells = next(reader)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from judge.console import combine_options, db_option, note
+from judge.console import combine_options, db_option, note, note_encodings
 from judge.errors import UsageError
 from judge.store import Store
 from judge.types import attributes
@@ -111,6 +111,7 @@ class LabelSource:
         # The columns are recognised by their names, so the user must see how they were read.
         if layout_note := as_read(layout):
             note(f"note: {self.table} is {layout_note}")
+        note_encodings([self.table])
         return read_table(self.table, layout, level=level, order=order, judges=self.judges)
 
 

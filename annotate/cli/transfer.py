@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from annotate.cli._named import BatchName, open_command, with_study
-from judge.console import emit_json, json_option, note, notes, pairs
+from judge.console import emit_json, json_option, note, note_encodings, notes, pairs
 from judge.document.blocks import list_rows
 from judge.document.terminal import show_blocks
 from judge.errors import BadInput, Exit, UsageError
@@ -103,6 +103,7 @@ def import_(
     name = name or "table"
     bad: list[BadInput] = []
     fields = _maps(maps)
+    note_encodings([path])
     how = ImportOptions(
         name,
         [path],

@@ -14,7 +14,7 @@ from judge.cli.items import (
     read_label_maps,
     skip_option,
 )
-from judge.console import db_option, emit_json, json_option, note, notes, pairs
+from judge.console import db_option, emit_json, json_option, note, note_encodings, notes, pairs
 from judge.document.terminal import emit_rows
 from judge.store import Store, listing
 
@@ -99,6 +99,7 @@ def import_(
         dataset, mapped, read_label_maps(label_maps), note, correct=read_correct(correct, yes)
     )
     outputs = Outputs(system, condition, paper, stage, name, skip_bad)
+    note_encodings(paths)
     with Store.open(db, create=False) as store:
         done = import_files(store, paths, options, outputs)
     notes(done.skipped, "skipped")

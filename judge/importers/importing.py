@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from judge.errors import BadInput, UsageError
-from judge.files import file_sha
+from judge.files import file_sha, note_encoding
 from judge.importers.base import Bad, Importer, Options, Row
 from judge.importers.mapped import RowReader
 from judge.importers.naming import dataset_name, system_name
@@ -51,6 +51,8 @@ def import_files(
     with Store.open(db) as store:
         for group in groups:
             skipped, bad = skipping(skip_bad)
+            for line in filter(None, map(note_encoding, group)):
+                options.note(line)
             files = {str(p): file_sha(p) for p in group}
             known = names_of_content(store, files[str(group[0])])
             # Only the first rows are read here. The import itself reads the file again.

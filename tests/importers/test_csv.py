@@ -72,7 +72,7 @@ def test_tabs_gzip_and_byte_order_mark(tmp_path: Path) -> None:
         (b'9,"c"x\n', (2, ""), "not CSV"),
         (b"9,c,d\n1,c\n", (2, ""), "this row has 3 cells, but the header has 2"),
         (b"9\n1,c\n", (2, ""), "this row has 1 cells, but the header has 2"),
-        (b"9,\xff\n1,c\n", (2, "claim"), "not UTF-8"),
+        (b"9,\xff\n1,\xc3\xa9\n", (2, "claim"), "not UTF-8"),
         (b'1,"two\nlines"\n9, \n', (4, "claim"), "the text is empty"),
         (b",c\n1,c\n", (2, "id"), "missing"),
     ],
@@ -105,9 +105,8 @@ def test_a_path_into_a_cell_that_is_nested_too_deeply_is_in_no_row(tmp_path: Pat
         (b"claim\nc\n", 1, "id"),
         (b"id,claim,claim\n1,c,c\n", 1, "claim"),
         (b"id,,claim\n1,2,c\n", 1, ""),
-        ("id,claim\n1,c\n".encode("utf-16"), 1, ""),
     ],
-    ids=["empty", "no-id", "twice", "no-name", "utf-16"],
+    ids=["empty", "no-id", "twice", "no-name"],
 )
 def test_tables_that_cannot_be_used(tmp_path: Path, content: bytes, line: int, field: str) -> None:
     path = write(tmp_path / "d.csv", content)

@@ -183,7 +183,7 @@ BAD = {
     "no annotator": ("unit,who,label\nu,,x\n", r"t.csv:2: field 'who': this cell is empty"),
     "twice": ("unit,who,label,label\nu,a,x,x\n", r"t.csv:1: field 'label': two columns"),
     "open quote": ('unit,who,label\nu,a,"x\nv,a,y\n', r"t.csv:2: not CSV: .*quote"),
-    "not UTF-8": (b"unit,who,label\nu,a,x\nv,a,\xff\n", r"t.csv:3: not UTF-8"),
+    "not UTF-8": (b"unit,who,label\nu,a,x\nv,a,\xff\nw,a,\xc3\xa9\n", r"t.csv:3: not UTF-8"),
 }
 
 
