@@ -31,6 +31,7 @@ def import_items(
     """
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options
+    from judge.importers.formats.chat import has_messages
     from judge.importers.guess import MissingFields
     from judge.importers.importing import understood
     from judge.importers.offers import file_rows, suggest_maps
@@ -52,6 +53,8 @@ def import_items(
                 raise UsageError("format= can be used only with files, not with a DataFrame or rows")
             used = {"id", "question", "claim", "passages.text", *maps.values()}
             name, rows, columns = rows_in_memory(data, used)
+            if rows and has_messages(rows[0]):
+                rows, columns = _flatten(name, rows, options.turns), None
             options = understood(Path(name), rows, options)
             names_itself = options.taken is not None and options.taken.derives_id
             if not names_itself and not any(row.get("dataset") for row in rows):
@@ -64,6 +67,19 @@ def import_items(
         message += f", label_maps={renamed!r}" if renamed and not label_maps else ""
         raise BadInput(message, path=lacking.path, line=lacking.line, field=lacking.field) from None
     return outcomes.imported(study, done, said)
+
+
+def _flatten(name: str, rows: Iterable[Any], turns: str) -> list[dict[str, Any]]:
+    from judge.importers.formats.chat import flatten
+    from judge.importers.records import add_place
+
+    made = []
+    for number, row in enumerate(rows, 1):
+        try:
+            made += flatten(row, turns)
+        except BadInput as problem:
+            raise add_place(problem, Path(name), number, "row") from None
+    return made
 
 
 def _paths(data: Any) -> list[Path]:

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from adjudge import outcomes
 from adjudge.options import (
@@ -79,6 +79,7 @@ class Study:
         system: str | None = None,
         as_text: Iterable[str] = (),
         scores: Mapping[str, str] | None = None,
+        turns: Literal["last", "all"] = "last",
     ) -> Outcome:
         """Import items (`judge items import`): all of them, or none if a row is invalid.
 
@@ -87,14 +88,15 @@ class Study:
         a list of paths if the format consists of several files. `maps` maps our fields to columns, and `label_maps` maps a
         label field to {old: new}. Common tables (a question, its contexts, an answer) need no maps. `system` is the system
         for answers in rows that do not name one, `as_text` lists columns whose cells are text, and `scores` maps a column
-        to the tool that computed its numbers. Raises BadInput with the row (counted from 1) and the field, and UsageError
+        to the tool that computed its numbers. `turns` says whether the last question of a chat log's conversations is
+        imported or all of them. Raises BadInput with the row (counted from 1) and the field, and UsageError
         for maps that match no column or label.
         """
         from adjudge.incoming import import_items
 
         return import_items(
             self.path, data, format, skip_bad, dataset=dataset, maps=maps or {}, label_maps=label_maps or {},
-            system=system, as_text=frozenset(as_text), scores=scores or {},
+            system=system, as_text=frozenset(as_text), scores=scores or {}, turns=turns,
         )  # fmt: skip
 
     # Judges

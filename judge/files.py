@@ -75,7 +75,7 @@ def open_input(path: Path) -> Iterator[IO[bytes]]:
             return
         # A temporary file is converted in blocks and can be rewound, as the readers of formats need it.
         with tempfile.TemporaryFile() as converted:
-            text = codecs.getreader(name)(handle, errors="replace")
+            text = codecs.getreader(name)(handle, "replace")
             shutil.copyfileobj(text, codecs.getwriter(UTF_8)(converted), 2**16)
             converted.seek(0)
             yield cast("IO[bytes]", converted)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judge.store.imports import ImportReport
     from judge.types import AnswerRow
 
-COUNTS = ("answers", "sentences", "citations", "claims", "labels")
+COUNTS = ("answers", "empty", "sentences", "citations", "claims", "labels")
 RANKING_COUNTS = ("lists", "entries")
 STAGES = ("retrieve", "rerank", "top-k")
 """The stages of a retrieval pipeline that can produce a ranking."""

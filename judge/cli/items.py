@@ -121,6 +121,12 @@ def items() -> None:
     metavar="TOOL=COLUMN,COLUMN",
     help="Import another tool's scores as that tool's labels, e.g. ragas=faithfulness.",
 )
+@click.option(
+    "--turns",
+    type=click.Choice(["last", "all"]),
+    default="last",
+    help="In a chat log, import the last question of each conversation, or all of them.",
+)
 @skip_option
 @correct_options
 @click.option(
@@ -139,6 +145,7 @@ def import_(
     system: str | None,
     as_text: tuple[str, ...],
     scores: tuple[str, ...],
+    turns: str,
     skip_bad: bool,
     correct: bool,
     yes: bool,
@@ -187,6 +194,7 @@ def import_(
         as_text=frozenset(as_text),
         scores=read_scores(scores),
         correct=read_correct(correct, yes),
+        turns=turns,
     )
     try:
         if dry_run:
@@ -207,6 +215,7 @@ def import_(
         words += ["--system", system] if system else []
         words += [word for column in as_text for word in ("--as-text", column)]
         words += [word for value in scores for word in ("--scores", value)]
+        words += ["--turns", turns] if turns != "last" else []
         words += ["--dry-run"] if dry_run else []
         words += ["--skip-bad"] if skip_bad else []
         words += ["--correct"] if correct else []
@@ -226,9 +235,10 @@ def import_(
         console.emit_json("import", document)
         finish_corrections(done.reports, as_json)
         return
-    columns = ["files", "items", "passages", "answers", "labels", "unchanged", "skipped"]
+    columns = ["files", "items", "passages", "answers", "empty", "labels", "unchanged", "skipped"]
+    if_any = ("answers", "empty")
     terminal.emit_rows(
-        "import", rows, [name for name in columns if name != "answers" or any(row[name] for row in rows)]
+        "import", rows, [name for name in columns if name not in if_any or any(row[name] for row in rows)]
     )
     for report in done.reports:
         # Where every vote is stored, the table says everything.

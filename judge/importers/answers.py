@@ -95,6 +95,7 @@ class _Reader:
         self._labels = fields.Labels(options)
         self._met: set[str] = set()
         self._first: list[str] | None = None
+        self._n_texts = 0
 
     def answers(self, raw: Any) -> list[Answer]:
         """Return the answers in one row. Raises a BadInput that names the field if a value is unusable."""
@@ -117,20 +118,27 @@ class _Reader:
             raise BadInput(f"must be an object or a list, not {fields.kind(several)}", field="answers")
         out = []
         for place, (name, value) in enumerate(named):
-            if not isinstance(value, str | Mapping):
+            if not isinstance(value, str | Mapping | None):
                 reason = f"must be text or an object, not {fields.kind(value)}"
                 raise BadInput(reason, field=f"answers.{name or place}")
-            out.append(self._answer(value, item, "answers.", name or None))
+            out.append(self._answer("" if value is None else value, item, "answers.", name or None))
         return out
 
     def finish(self, path: Path) -> None:
-        """Raise UsageError if no row has the path given in a --map option. Report label maps that had no
-        effect.
+        """Raise UsageError if no row has the path given in a --map option, and BadInput if no row has a text.
+
+        Report label maps that had no effect.
         """
         # Known only after the last row, because a path may be in one row alone.
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
         if self._first is not None and unmet:
             raise UsageError(f"{path}: {describe_unmet(unmet, self._first)}")
+        # A key that no row has is more likely a wrong name than a system that never answers.
+        if self._first is not None and not self._n_texts:
+            keys = ", ".join(self._first)
+            raise BadInput(
+                f"no row has the text of an answer; its keys are: {keys}", path=str(path), field="text"
+            )
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
@@ -163,10 +171,11 @@ class _Reader:
         if isinstance(body, bool | int | float):
             # pandas turns such a column of a CSV file into booleans or numbers.
             body = fields.word(body, f"{prefix}text")
+        self._n_texts += body is not None
+        # An absent or empty text is an answer without words: the system failed, which must count in its scores.
+        body = "" if body is None else body
         if not isinstance(body, str):
-            raise BadInput(
-                "missing" if body is None else f"must be text, not {fields.kind(body)}", field=f"{prefix}text"
-            )
+            raise BadInput(f"must be text, not {fields.kind(body)}", field=f"{prefix}text")
         listed = get("claims")
         claims = self._claims(listed, f"{prefix}claims")
         meta = self._meta(source, prefix, get("meta"))

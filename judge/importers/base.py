@@ -60,6 +60,7 @@ class Options:
     - `as_text`: columns whose cells are never parsed.
     - `scores`: maps a column of numbers to the tool that assigned these scores.
     - `taken`: how the columns of a table from a common evaluation tool are interpreted.
+    - `turns`: the turns of a conversation that become items, "last" or "all".
     - `correct`: what to do with values that differ from the stored ones (`judge.store.imports.add_rows`).
     """
 
@@ -72,6 +73,7 @@ class Options:
     scores: Mapping[str, str] = field(default_factory=dict)
     taken: CommonTable | None = None
     correct: Correct | None = None
+    turns: str = "last"
 
 
 class Importer(Protocol):

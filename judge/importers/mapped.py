@@ -248,12 +248,12 @@ class RowReader:
             for column, tool in self._options.scores.items()
             if row.get(column) not in (None, "")
         ]
-        text = fields.word(get("answer"), "answer") if self._taken and self._taken.has_answers else None
-        # An empty cell is an answer without text: the system failed, which must count in its scores.
-        if text is None and not (self._cells and self._taken and self._taken.has_answers):
+        if not (self._taken and self._taken.has_answers):
             keep_rest(item.meta, rest)
             item.scores += scores
             return
+        # An absent or empty value is an answer without text: the system failed, which must count in its scores.
+        text = fields.word(get("answer"), "answer")
         condition = fields.word(get("condition"), "condition") or DEFAULT_CONDITION
         # Without a contexts column, the system's input is unknown, because passages from another file are not
         # its context. If several rows with one passage each make up an item, all its passages are the context

@@ -22,15 +22,18 @@ GRADED = ("relevance_grade", "relevance_0_3")
 
 
 def file_rows(format_name: str, path: Path) -> Iterable[Any]:
-    """Return the rows of a CSV or JSONL file. For other formats, return no rows, because their columns are
+    """Return the rows of a CSV, JSONL or chat file. For other formats, return no rows, because their columns are
     never guessed.
     """
     from judge.importers import records
+    from judge.importers.formats import chat
 
     if format_name == "jsonl":
         return (row for _, row in records.json_records(path, ignore).rows)
     if format_name == "csv":
         return (row for _, row in records.csv_records(path, ignore)[1].rows)
+    if format_name == chat.NAME:
+        return chat.table_rows(path, ignore)
     return ()
 
 

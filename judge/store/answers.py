@@ -47,7 +47,7 @@ def add_answers(
 class AnswerAdder(Adder[AnswerRow]):
     """Adds the answers from an import or a run."""
 
-    adds = ("answers", "sentences", "citations", "claims", "labels")
+    adds = ("answers", "empty", "sentences", "citations", "claims", "labels")
 
     def __init__(
         self,
@@ -121,6 +121,7 @@ class AnswerAdder(Adder[AnswerRow]):
                 ],
             )
             self.counts["answers"] += 1
+            self.counts["empty"] += not answer.text.strip()
             self._units(answer_id, item_id, question_id, answer, citable)
         # A stored answer may get new labels, for example from a second file of votes.
         self.votes.insert(labels)

@@ -53,7 +53,7 @@ def add_items(
 class _ItemAdder(Adder[Row]):
     """Adds items with their passages, answers and labels, and with scores from other tools."""
 
-    adds = ("items", "passages", "answers", "labels")
+    adds = ("items", "passages", "answers", "empty", "labels")
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         super().__init__(conn)
@@ -93,8 +93,8 @@ class _ItemAdder(Adder[Row]):
         A row counts as unchanged only if its item, its passages and its answers are all unchanged.
         """
         new = self._answers.counts
-        self.counts["answers"] += new["answers"]
-        self.counts["labels"] += new["labels"]
+        for name in ("answers", "empty", "labels"):
+            self.counts[name] += new[name]
         brought = any(self.counts[name] > before[name] for name in self.adds)
         self.counts["unchanged"] = before["unchanged"] + (not brought)
         new.clear()

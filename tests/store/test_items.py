@@ -246,7 +246,14 @@ def test_new_passages_and_labels_of_a_known_item_are_added() -> None:
     with Store.open(":memory:") as store:
         add(store, [first])
         report = add(store, [more])
-        assert dict(report.counts) == {"items": 0, "passages": 1, "answers": 0, "labels": 2, "unchanged": 0}
+        assert dict(report.counts) == {
+            "items": 0,
+            "passages": 1,
+            "answers": 0,
+            "empty": 0,
+            "labels": 2,
+            "unchanged": 0,
+        }
         [only] = stored(store.conn)
         assert [(p.source_id, p.votes) for p in only.passages] == [("a", [GOLD]), ("b", []), ("c", [])]
         assert only.votes == [GOLD]
@@ -256,7 +263,14 @@ def test_several_rows_with_the_same_id_are_one_item() -> None:
     rows = [Item("1", "d", claim="c", passages=[Passage(text)]) for text in ("one", "two", "one", "three")]
     with Store.open(":memory:") as store:
         report = add(store, rows)
-        assert dict(report.counts) == {"items": 1, "passages": 3, "answers": 0, "labels": 0, "unchanged": 1}
+        assert dict(report.counts) == {
+            "items": 1,
+            "passages": 3,
+            "answers": 0,
+            "empty": 0,
+            "labels": 0,
+            "unchanged": 1,
+        }
         [only] = stored(store.conn)
         assert [p.text for p in only.passages] == ["one", "two", "three"]
 
