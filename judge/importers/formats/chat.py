@@ -60,8 +60,14 @@ def table_rows(path: Path, bad: Bad) -> Iterator[dict[str, Any]]:
 
 
 def _records(path: Path, turns: str, bad: Bad) -> Records:
-    records, _ = table_or_json(path, bad)
-    made = build_all(records, lambda record: flatten(record, turns), bad)
+    records, is_table = table_or_json(path, bad)
+
+    def rows(record: Any) -> list[dict[str, Any]]:
+        # An empty cell is not a value, but an empty string in JSON is.
+        is_row = is_table and isinstance(record, dict)
+        return flatten({name: cell or None for name, cell in record.items()} if is_row else record, turns)
+
+    made = build_all(records, rows, bad)
     return Records(path, records.word, ((where.line, row) for row, where in made))
 
 
