@@ -125,11 +125,12 @@ def read_labels(
 def read_item_vote(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
     """Return the annotator's vote for a field of a unit, or None.
 
-    Only votes that were imported with items are considered. In a study created by adjudge 0.2.0, these votes
-    cannot be distinguished from other labels, so any label counts.
+    Only votes that were imported with items, for the present text of the unit, are considered. In a study created
+    by adjudge 0.2.0, these votes cannot be distinguished from other labels, so any label counts.
     """
     query = (
-        f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
+        f"SELECT value FROM dated_labels WHERE {SAME} AND NOT outdated "
+        "AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
     )
     row = conn.execute(query, [annotator, field, unit, 0]).fetchone()
     return None if row is None else str(row[0])
@@ -160,11 +161,13 @@ def is_rejected(
 ) -> bool:
     """Return whether a lead has rejected this label, and the label was not given after that decision.
 
-    A label without a time counts as given before the decision, as when a file is imported again.
+    A label without a time counts as given before the decision, as when a file is imported again. A decision on labels
+    for an earlier text of the unit does not count.
     """
     query = (
         "SELECT value <> :value FROM label_rulings AS r WHERE annotator_id = :annotator AND field = :field AND unit_id = :unit "
-        "AND repeat = :repeat AND how = 'lead' AND (:at IS NULL OR :at <= at) AND (value = :value OR EXISTS "
+        "AND repeat = :repeat AND how = 'lead' AND (:at IS NULL OR :at <= at) AND NOT EXISTS (SELECT 1 FROM corrected_units AS c "
+        "WHERE c.unit_id = r.unit_id AND c.at >= r.at) AND (value = :value OR EXISTS "
         "(SELECT 1 FROM json_each(r.rejected) AS j WHERE json_extract(j.value, '$[1]') = :value)) ORDER BY seq DESC LIMIT 1"
     )
     names = {"annotator": annotator, "field": field, "unit": unit, "repeat": repeat, "value": value, "at": at}

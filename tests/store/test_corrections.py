@@ -355,3 +355,56 @@ def test_text_and_gold_of_a_row_are_corrected_together(study: Path, judge: Judge
     }
     # The same file brings nothing more.
     judge("items", "import", "jsonl", file)
+
+
+def votes_file(path: Path, text: str, gold: str = "support", **votes: str) -> Path:
+    """One passage with a gold label and votes."""
+    passage = {"id": "a", "text": text, "gold": {"stance": gold}, "votes": {"stance": votes}}
+    return write(path, [{"id": "1", "claim": "C.", "passages": [passage]}])
+
+
+def test_an_import_ends_with_five_counts_also_if_everything_is_stored(tmp_path: Path, judge: Judge) -> None:
+    path = tmp_path / "q.db"
+    file = votes_file(tmp_path / "d.jsonl", "T.", ann="support", bob="refute")
+    told = judge("items", "import", "jsonl", file, "-d", path).err
+    # Two votes and one gold label.
+    assert "3 rows read: 3 stored, 0 already there, 0 in conflict, 0 quarantined, 0 left out" in told
+
+
+def test_a_preview_of_a_correction_says_what_would_be_stored(tmp_path: Path, judge: Judge) -> None:
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", votes_file(tmp_path / "d.jsonl", "T."), "-d", path)
+    file = votes_file(tmp_path / "d.jsonl", "T.", "refute", ann="support")
+    told = judge("items", "import", "jsonl", file, "--correct", "-d", path, code=2).err
+    assert "2 rows read: 2 would be stored" in told
+    told = judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", path).err
+    assert "2 rows read: 2 stored" in told
+
+
+def test_a_row_that_is_skipped_for_a_vote_corrects_nothing(tmp_path: Path, judge: Judge) -> None:
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", votes_file(tmp_path / "d.jsonl", "T.", ann="support"), "-d", path)
+    # The row has other gold, and a vote that contradicts the same person's vote in the same file format.
+    file = votes_file(tmp_path / "d.jsonl", "T.", "refute", ann="refute")
+    for options in (["--skip-bad"], ["--skip-bad", "--correct", "--yes"]):
+        done = judge("items", "import", "jsonl", file, *options, "--json", "-d", path)
+        (row,) = json.loads(done.out)["rows"]
+        assert (row["votes"]["read"], row["votes"]["left_out"]) == (2, 2)
+        assert select(path, "SELECT value FROM labels WHERE annotator_id = 'gold'") == [("support",)]
+
+
+@pytest.mark.parametrize("value", ["support", "refute"])
+def test_a_vote_for_a_corrected_text_is_stored_beside_the_old_one(
+    tmp_path: Path, judge: Judge, value: str
+) -> None:
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", votes_file(tmp_path / "d.jsonl", "T.", ann="support"), "-d", path)
+    file = votes_file(tmp_path / "d.jsonl", "T2.", ann=value)
+    judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", path)
+    query = "SELECT layer, value FROM labels WHERE annotator_id = 'ann'"
+    assert select(path, query) == [("old_text", "support")]
+    told = judge("items", "import", "jsonl", file, "-d", path).err
+    assert "2 rows read: 1 stored, 1 already there" in told
+    assert select(path, query) == [("first", value)] and found(path) == []
+    # Imported once more, the vote is there.
+    assert "2 already there" in judge("items", "import", "jsonl", file, "-d", path).err
