@@ -98,7 +98,14 @@ def extend_batch(
         conn.execute(
             "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?), "
             "'$.draw_id', ?) WHERE batch = ?",
-            [larger.n, larger.by_question, drawn_now.frame, dumps(drawn_now.strata), drawn_now.hash_draw(), name],
+            [
+                larger.n,
+                larger.by_question,
+                drawn_now.frame,
+                dumps(drawn_now.strata),
+                drawn_now.hash_draw(),
+                name,
+            ],
         )
         given: dict[str, list[str]] = {}
         for block in split_into_blocks(store, info.task, name, new):

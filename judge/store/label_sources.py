@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from judge.errors import UsageError
-from judge.store.label_rows import OLD_TEXT
 from judge.store.study import dumps, get_time
 from judge.types import Json
 
@@ -249,15 +248,19 @@ def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> Non
     conn.execute(f"{_FOLLOW} WHERE annotator_id IN ({annotators})", values)
 
 
-def read_outdated(conn: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
-    """Return (unit, field, person, repeat) of the labels that count in the attached study `src`, but that are labels for an
-    old text in this one.
+def keep_current(conn: sqlite3.Connection) -> None:
+    """Record which labels and events of the attached study `src` are for the present texts of their units.
+
+    A correction in another study may have a later time. It does not concern them, because `src` had the corrected text.
     """
-    # All studies have the same texts, so a label that counts in its own study was given for the text of the merged one.
-    query = (
-        "SELECT m.unit_id, m.field, m.annotator_id, m.repeat FROM labels AS m "
-        "JOIN src.labels AS s USING (unit_id, field, annotator_id, repeat) "
-        f"WHERE m.layer = '{OLD_TEXT}' AND s.layer <> '{OLD_TEXT}' AND m.annotator_id IN ({PEOPLE}) "
-        "AND m.unit_id IN (SELECT unit_id FROM corrected_units)"
+    # All studies have the same texts, so what counts in its own study was given for the text of the merged one.
+    conn.execute(
+        "INSERT OR IGNORE INTO main.given_for_corrected SELECT s.unit_id, s.annotator_id, s.source, "
+        "coalesce(s.given, s.stored), c.at FROM main.corrected_units AS c JOIN src.dated_labels AS s "
+        "ON s.unit_id = c.unit_id AND coalesce(s.given, s.stored) <= c.at WHERE NOT s.outdated"
     )
-    return conn.execute(query).fetchall()
+    conn.execute(
+        "INSERT OR IGNORE INTO main.given_for_corrected SELECT e.unit_id, e.annotator_id, 'batch:' || e.batch, e.at, c.at "
+        "FROM main.corrected_units AS c JOIN src.event_corrections AS e ON e.unit_id = c.unit_id AND e.at <= c.at "
+        "WHERE NOT e.outdated"
+    )

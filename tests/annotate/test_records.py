@@ -365,7 +365,12 @@ def test_the_guidelines_that_a_session_showed_cannot_be_changed(clarified: Path)
 
 @pytest.mark.parametrize(
     "change",
-    ["'$.frame', 39", "'$.left_out', json('[\"d:q1/a\"]')", "'$.after', json('[]')", "'$.strata', json('{\"x\": 4}')"],
+    [
+        "'$.frame', 39",
+        "'$.left_out', json('[\"d:q1/a\"]')",
+        "'$.after', json('[]')",
+        "'$.strata', json('{\"x\": 4}')",
+    ],
     ids=["frame", "left out", "earlier batches", "strata"],
 )
 def test_verify_finds_a_changed_record_of_a_draw(folder: Path, change: str) -> None:
