@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -63,6 +64,13 @@ def plan_draw(draw: str | None, run: str | None) -> dict[str, Any]:
         "queue": draw == "least-sure",
         "purpose": "ppi" if draw == "ppi" else None,
     }
+
+
+# The hashes of stored batches depend on this list: a field that is added here changes all of them. Ids of runs are not in
+# it, because a merge may replace them.
+DRAW_RECORD = ("n", "by", "seed", "by_question", "equal_parts", "strata", "queue", "where", "purpose", "left_out", "after",
+               "frame", "frame_id")  # fmt: skip
+"""The fields of a `BatchPlan` that say how its units were drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,8 @@ class BatchPlan:
     """A hash of the frame's units, including the units that earlier batches drew. None if the batch was drawn
     by adjudge 0.2.0.
     """
+    draw_id: str | None = None
+    """A hash of what the draw recorded (`hash_draw`). None if the batch was drawn before such hashes were stored."""
     adjudication: Policy = Policy()
     assisted: str | None = None
     """The Label Studio project in which annotators saw predictions."""
@@ -146,6 +156,11 @@ class BatchPlan:
     def is_even(self) -> bool:
         """Whether the options allow all units to have the same inclusion probability."""
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
+
+    def hash_draw(self) -> str:
+        """Return a hash of what the draw recorded, so that `annotate verify` finds a record that was changed."""
+        record = json.dumps([getattr(self, name) for name in DRAW_RECORD], sort_keys=True)
+        return hashlib.sha256(record.encode()).hexdigest()
 
     def to_blocks(self) -> BatchPlan:
         """Return a plan that draws units in blocks until the verdict is decided or `n` units are drawn.

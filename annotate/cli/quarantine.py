@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from annotate.cli._named import with_study
@@ -39,14 +41,20 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
     shown = COLUMNS
     if not as_json:
         shown = ["id", "batch", "place", "annotator", "unit", "reason", *(["status"] if every else [])]
-        # A long reason is cut for the terminal; --json prints all of it.
-        rows = [{**row, "reason": shorten(str(row["reason"]), WIDTH)} for row in rows]
+        if sys.stdout.isatty():
+            # A long reason is cut for the terminal. A pipe and --json get all of it.
+            rows = [{**row, "reason": shorten(str(row["reason"]), WIDTH)} for row in rows]
     emit_rows("quarantine", rows, shown, as_json)
 
 
 @quarantine.command("accept")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
-@click.option("--as", "person", metavar="NAME", help="Name of the annotator who gave the labels.")
+@click.option(
+    "--annotator",
+    "person",
+    metavar="NAME",
+    help="Name of the annotator who gave the labels (default: the name in the record).",
+)
 @click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
@@ -62,8 +70,10 @@ def accept(
 ) -> None:
     """Accept quarantined records, and add missing values.
 
+    The labels are credited to the annotator in the record, or to the one that you name with --annotator.
+
     \b
-    annotate quarantine accept 3 4 --as alice --note "her private address"
+    annotate quarantine accept 3 4 --annotator alice --note "her private address"
     """
     from annotate.exchange.gate import accept as take_in
     from annotate.exchange.result import format_briefly

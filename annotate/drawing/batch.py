@@ -83,6 +83,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             after=list_earlier(store, {q.field for q in task.spec.questions}, plan),
             frame_id=frame_id,
         )
+        plan = replace(plan, draw_id=plan.hash_draw())
         _keep(conn, task, plan)
         carry_guidelines(conn, plan.name, task)
         conn.executemany("INSERT INTO batch_judges VALUES (?, ?)", [(plan.name, judge) for judge in judges])

@@ -94,10 +94,18 @@ def extend_batch(
             [(name, d.unit_id, d.stratum, d.probability, d.weight) for d in drawn],
         )
         # Units that were imported after the draw are now in the frame.
+        drawn_now = replace(larger, frame=len(frame), strata=strata_sizes(frame, plan))
         conn.execute(
-            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?)) "
-            "WHERE batch = ?",
-            [larger.n, larger.by_question, len(frame), dumps(strata_sizes(frame, plan)), name],
+            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?), "
+            "'$.draw_id', ?) WHERE batch = ?",
+            [
+                larger.n,
+                larger.by_question,
+                drawn_now.frame,
+                dumps(drawn_now.strata),
+                drawn_now.hash_draw(),
+                name,
+            ],
         )
         given: dict[str, list[str]] = {}
         for block in split_into_blocks(store, info.task, name, new):

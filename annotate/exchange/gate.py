@@ -130,10 +130,15 @@ class LabelGate:
         If `bad` raises the error of an unusable row, it is raised from here.
         """
         conn, batch, form = self._conn, self._batch, self._how.format
-        named = replace(response, annotator=self._how.people.get(response.annotator, response.annotator))
+        name = self._how.people.get(response.annotator)
+        named = (
+            replace(response, annotator=name, user=response.user or response.annotator) if name else response
+        )
         # This comes before all checks, because a lead's decision is final even if the file still contains
         # the record.
         status = None if self._decided else quarantine.status_of(conn, batch, form, named)
+        if status == "open":
+            quarantine.rename(conn, batch, form, named)
         if status is not None:
             return self._once(quarantine.record_of(batch, form, named), *DECIDED[status])
         # A line of a sheet that was not filled in says nothing. A server's record without an answer was emptied there.

@@ -22,7 +22,7 @@ from judge.store.study import dumps, get_time
 from judge.types import Json, Where
 
 # If the text was in doubt, a corrected text in a later import proves nothing: nobody can tell which text the annotator saw.
-LASTING = ("text", "editor", "conflict")
+LASTING = ("text", "conflict")
 """The codes of problems that a later import of the same record cannot resolve."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
@@ -33,8 +33,12 @@ IF_SET: dict[str, Any] = {"edited_by": None, "revised": {}, "role": "sample"}
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
     """Return the id of a record: a hash of its content and origin."""
-    # The id depends on the content, so that importing the same file twice does not list a record twice.
-    parts = [batch, form, response.source, _payload(response)]
+    # The id depends on the content, so that importing the same file twice does not list a record twice. How names are
+    # mapped is an option of the import, and not part of the content.
+    payload = _payload(response)
+    if response.user:
+        payload |= {"annotator": response.user} | {n: True for n in ("edited_by",) if n in payload}
+    parts = [batch, form, response.source, payload]
     return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -76,14 +80,16 @@ def add_row(
     reason: str,
     payload: str | None,
 ) -> None:
-    """Add the row of a record unless it is already listed. `about` contains the record's place in the file, its
+    """Add the row of a record. A listed record that is still open gets the new annotator and problem. `about` contains the record's place in the file, its
     annotator and its unit.
     """
     # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite rejects.
     values = [*map(_clean, about), code, _clean(reason), payload, get_time()]
     conn.execute(
-        "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
-        "found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        # If names are mapped differently now, the record may have another annotator and another problem.
+        "INSERT INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, found_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (record) DO UPDATE SET annotator = excluded.annotator, "
+        "code = excluded.code, reason = excluded.reason, response = excluded.response WHERE status = 'open'",
         [record, batch, form, *values],
     )
 
@@ -104,6 +110,15 @@ def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: 
     if row is None or (row[0] == "open" and row[1] not in LASTING) or row[0] == "settled":
         return None
     return str(row[0])
+
+
+def rename(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
+    """Give the open record of a response the annotator to whom the names of this import map it."""
+    conn.execute(
+        "UPDATE quarantine SET annotator = ?1, response = json_set(response, '$.annotator', ?1) "
+        "WHERE record = ?2 AND status = 'open' AND annotator <> ?1",
+        [response.annotator, record_of(batch, form, response)],
+    )
 
 
 def was_edited(conn: sqlite3.Connection, response: Response) -> bool:

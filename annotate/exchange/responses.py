@@ -43,6 +43,8 @@ class Response:
     where: Where = NOWHERE
     shown: TextOfRecord = NOTHING_SHOWN
     """The unit's text as the record shows it."""
+    user: str = ""
+    """The name or id of the annotator in the file, if it was mapped to another name."""
     edited_by: str | None = None
     """The person who edited the record last, if this is not its annotator."""
     problems: Sequence[str] = ()

@@ -333,6 +333,9 @@ def _draws(store: Store) -> Iterator[Finding]:
             yield Finding(
                 "draw", f"batch '{batch}'", f"the seed {info.plan.seed}", f"the seed {seeds[batch]}"
             )
+        if info.plan.draw_id is not None and info.plan.draw_id != info.plan.hash_draw():
+            where = f"batch '{batch}', what its draw recorded"
+            yield Finding("draw", where, f"a record with the hash {info.plan.draw_id[:12]}", "another record")
         again, is_stored_frame = _repeat_draw(store, info)
         other = {unit for (unit,) in conn.execute(sample, [batch])}.symmetric_difference(
             d.unit_id for d in again

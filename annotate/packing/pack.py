@@ -93,7 +93,7 @@ def _write(
                 [batch, info.task.name, options, person, get_time()],
             )
             copy_changes(store.conn, conn, batch)
-            _copy_corrected(store.conn, conn, {unit for _, unit, _, _ in rows})
+            _copy_corrected(store.conn, conn, {unit for _, unit, _, _ in rows}, person)
             conn.executemany(
                 "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
                 [(batch, person, *row) for row in rows],
@@ -179,10 +179,19 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
     )
 
 
-def _copy_corrected(source: sqlite3.Connection, target: sqlite3.Connection, units: set[str]) -> None:
-    """Copy the times at which the texts of units were corrected: earlier events of the log are for the old text."""
+def _copy_corrected(
+    source: sqlite3.Connection, target: sqlite3.Connection, units: set[str], person: str
+) -> None:
+    """Copy the times at which the texts of units were corrected: earlier events of the log are for the old text, except
+    those that the corrections do not concern.
+    """
     rows = _select(source, "corrected_units", "unit_id, at", units)
     target.executemany("INSERT INTO corrected_units VALUES (?, ?)", rows)
+    columns = "unit_id, annotator_id, source, given, corrected"
+    rows = _select(
+        source, "given_for_corrected", columns, units, where=f"AND annotator_id = {label_rows.quote(person)}"
+    )
+    target.executemany("INSERT INTO given_for_corrected VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def _select(

@@ -177,16 +177,15 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         )
     fields = ", ".join(quote(q.field) for q in task.spec.questions)
 
-    # A copy of the view `unit_texts` under a name that no common table expression can reuse.
-    texts = f"s{secrets.token_hex(16)}"
-    row = conn.execute("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = 'unit_texts'").fetchone()
-    conn.execute(f"CREATE TEMP VIEW {texts} AS {_AS.split(row[0], maxsplit=1)[1]}")
+    texts = _copy_view(conn, "unit_texts")
+    inside.add(corrections := _copy_view(conn, "event_corrections"))
 
     def view(name: str, body: str) -> None:
         # Tables can be read only through a view with a random name. SQLite tells the authorizer the name of the
         # innermost view, and a common table expression could reuse a name that is known.
         inside.add(hidden := f"s{secrets.token_hex(16)}")
-        conn.execute(f"CREATE TEMP VIEW {hidden} AS {body.replace('main.unit_texts', texts)}")
+        body = body.replace("main.unit_texts", texts).replace("main.event_corrections", corrections)
+        conn.execute(f"CREATE TEMP VIEW {hidden} AS {body}")
         conn.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {hidden}")
         public.add(name)
 
@@ -233,6 +232,16 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
             "(SELECT 1 FROM main.stopped AS s WHERE s.batch = o.batch AND s.annotator_id = o.annotator_id)",
         )
     return inside, public, texts
+
+
+def _copy_view(conn: sqlite3.Connection, name: str) -> str:
+    """Copy a view of the study under a name that no common table expression can reuse. Return the new name."""
+    copy = f"s{secrets.token_hex(16)}"
+    row = conn.execute(
+        "SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?", [name]
+    ).fetchone()
+    conn.execute(f"CREATE TEMP VIEW {copy} AS {_AS.split(row[0], maxsplit=1)[1]}")
+    return copy
 
 
 def _texts(task: Task, mine: str) -> str:

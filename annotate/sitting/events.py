@@ -67,8 +67,7 @@ class Event(NamedTuple):
 
 
 WAS_CORRECTED = (
-    "(SELECT count(*) FROM main.assignments AS w JOIN main.corrected_units AS c ON c.unit_id = w.unit_id "
-    "WHERE w.batch = {0}.batch AND w.annotator_id = {0}.annotator_id AND w.position = {0}.position AND c.at >= {0}.at)"
+    "coalesce((SELECT w.outdated FROM main.event_corrections AS w WHERE w.event_id = {0}.event_id), 0)"
 )
 """SQL for the column `outdated` of an event, in a query that calls the table of events `{0}`."""
 

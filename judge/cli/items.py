@@ -15,7 +15,6 @@ from judge.document import terminal
 from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.store import Store, listing
-from judge.store.row_counts import RowOutcome
 
 if TYPE_CHECKING:
     from judge.store.imports import ImportReport
@@ -241,9 +240,9 @@ def import_(
         "import", rows, [name for name in columns if name not in if_any or any(row[name] for row in rows)]
     )
     for report in done.reports:
-        # Where every vote is stored, the table says everything.
-        if report.votes.rows.total() > report.votes.rows[RowOutcome.STORED]:
-            console.notes(report.votes.describe_counts(), "votes and gold labels")
+        if report.votes.rows:
+            lines = report.votes.describe_counts(preview=dry_run or not report.confirmed)
+            console.notes(lines, "votes and gold labels")
     finish_corrections(done.reports, as_json)
     if dry_run:
         for line in shown or ["no shipped task fits this file"]:

@@ -171,9 +171,12 @@ def _add_all(
             ],
         )
         for row in rows:
+            before = len(adder.differing)
             try:
                 adder.add(row)
             except BadInput as e:
+                # A skipped row corrects nothing.
+                del adder.differing[before:]
                 adder.votes.skip_row()
                 bad(e)
             adder.votes.count_row()
@@ -199,7 +202,7 @@ def _add_all(
             raise _Unconfirmed
 
 
-OTHER_TEXT = "its text differs from the study's; after a correction, import the file again"
+OTHER_TEXT = "its text differs from the study's; a vote for the new text can be imported after the correction"
 """Why a vote of a row with another text is left out."""
 
 
@@ -305,7 +308,7 @@ class Votes:
             value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
         else:
             # The same person may have labelled the unit in a batch: that is another source, and no conflict
-            # of this file.
+            # of this file. A vote for the text before a correction says nothing about the text of this row.
             value = label_sources.read_item_vote(self.conn, unit_id, field_name, annotator)
         return None if value is None else str(value)
 

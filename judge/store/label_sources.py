@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from judge.errors import UsageError
-from judge.store.label_rows import OLD_TEXT
 from judge.store.study import dumps, get_time
 from judge.types import Json
 
@@ -125,11 +124,12 @@ def read_labels(
 def read_item_vote(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
     """Return the annotator's vote for a field of a unit, or None.
 
-    Only votes that were imported with items are considered. In a study created by adjudge 0.2.0, these votes
-    cannot be distinguished from other labels, so any label counts.
+    Only votes that were imported with items, for the present text of the unit, are considered. In a study created
+    by adjudge 0.2.0, these votes cannot be distinguished from other labels, so any label counts.
     """
     query = (
-        f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
+        f"SELECT value FROM dated_labels WHERE {SAME} AND NOT outdated "
+        "AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
     )
     row = conn.execute(query, [annotator, field, unit, 0]).fetchone()
     return None if row is None else str(row[0])
@@ -160,11 +160,13 @@ def is_rejected(
 ) -> bool:
     """Return whether a lead has rejected this label, and the label was not given after that decision.
 
-    A label without a time counts as given before the decision, as when a file is imported again.
+    A label without a time counts as given before the decision, as when a file is imported again. A decision on labels
+    for an earlier text of the unit does not count.
     """
     query = (
         "SELECT value <> :value FROM label_rulings AS r WHERE annotator_id = :annotator AND field = :field AND unit_id = :unit "
-        "AND repeat = :repeat AND how = 'lead' AND (:at IS NULL OR :at <= at) AND (value = :value OR EXISTS "
+        "AND repeat = :repeat AND how = 'lead' AND (:at IS NULL OR :at <= at) AND NOT EXISTS (SELECT 1 FROM corrected_units AS c "
+        "WHERE c.unit_id = r.unit_id AND c.at >= r.at) AND (value = :value OR EXISTS "
         "(SELECT 1 FROM json_each(r.rejected) AS j WHERE json_extract(j.value, '$[1]') = :value)) ORDER BY seq DESC LIMIT 1"
     )
     names = {"annotator": annotator, "field": field, "unit": unit, "repeat": repeat, "value": value, "at": at}
@@ -246,15 +248,19 @@ def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> Non
     conn.execute(f"{_FOLLOW} WHERE annotator_id IN ({annotators})", values)
 
 
-def read_outdated(conn: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
-    """Return (unit, field, person, repeat) of the labels that count in the attached study `src`, but that are labels for an
-    old text in this one.
+def keep_current(conn: sqlite3.Connection) -> None:
+    """Record which labels and events of the attached study `src` are for the present texts of their units.
+
+    A correction in another study may have a later time. It does not concern them, because `src` had the corrected text.
     """
-    # All studies have the same texts, so a label that counts in its own study was given for the text of the merged one.
-    query = (
-        "SELECT m.unit_id, m.field, m.annotator_id, m.repeat FROM labels AS m "
-        "JOIN src.labels AS s USING (unit_id, field, annotator_id, repeat) "
-        f"WHERE m.layer = '{OLD_TEXT}' AND s.layer <> '{OLD_TEXT}' AND m.annotator_id IN ({PEOPLE}) "
-        "AND m.unit_id IN (SELECT unit_id FROM corrected_units)"
+    # All studies have the same texts, so what counts in its own study was given for the text of the merged one.
+    conn.execute(
+        "INSERT OR IGNORE INTO main.given_for_corrected SELECT s.unit_id, s.annotator_id, s.source, "
+        "coalesce(s.given, s.stored), c.at FROM main.corrected_units AS c JOIN src.dated_labels AS s "
+        "ON s.unit_id = c.unit_id AND coalesce(s.given, s.stored) <= c.at WHERE NOT s.outdated"
     )
-    return conn.execute(query).fetchall()
+    conn.execute(
+        "INSERT OR IGNORE INTO main.given_for_corrected SELECT e.unit_id, e.annotator_id, 'batch:' || e.batch, e.at, c.at "
+        "FROM main.corrected_units AS c JOIN src.event_corrections AS e ON e.unit_id = c.unit_id AND e.at <= c.at "
+        "WHERE NOT e.outdated"
+    )

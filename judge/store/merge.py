@@ -140,16 +140,14 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                     "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
                 )
                 runs.finish(conn)
+                for path in paths:
+                    with _attach(store, path):
+                        label_sources.keep_current(conn)
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(
                         f"{n:,} labels are in conflict, because two sources have different labels by the same person; "
                         f"they are not used until a lead resolves the conflicts:\n{command('annotate conflicts list', study=done.path)}"
-                    )
-                if n := _count_outdated(store, paths):
-                    done.notes.append(
-                        f"{n:,} labels by people do not count, because another study corrected the text later; their own "
-                        "study had the corrected text already; they count again when these people label the units again"
                     )
         if not done.conflicts:
             # A label from one study may be older than a correction in another. The triggers, which are back, reopen its unit.
@@ -159,17 +157,6 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
             raise StudyError(
                 f"{paths[-1]}: a row of '{broken[0]}' refers to a missing row of '{broken[2]}'; use another copy of the study"
             )
-
-
-def _count_outdated(store: Store, paths: Sequence[Path]) -> int:
-    """Return the number of people's labels that count in their own study, but not in the merged study, because a later
-    correction in another study has made them labels for an old text.
-    """
-    labels: set[tuple[str, str, str, int]] = set()
-    for path in paths:
-        with _attach(store, path):
-            labels.update(label_sources.read_outdated(store.conn))
-    return len(labels)
 
 
 @contextmanager

@@ -54,9 +54,10 @@ class RowCounts:
         reasons = {str(outcome): dict(each) for outcome, each in self.reasons.items()}
         return {"read": self.rows.total(), **counts, "reasons": reasons}
 
-    def describe_counts(self) -> list[str]:
-        """Return the five counts, and the reasons, one line per outcome."""
-        counts = ", ".join(f"{self.rows[outcome]} {NOUNS[outcome]}" for outcome in RowOutcome)
+    def describe_counts(self, *, preview: bool = False) -> list[str]:
+        """Return the five counts, and the reasons, one line per outcome. A preview says what would be stored."""
+        would = "would be " if preview else ""
+        counts = ", ".join(f"{self.rows[outcome]} {would}{NOUNS[outcome]}" for outcome in RowOutcome)
         lines = [f"{self.rows.total()} rows read: {counts}"]
         for outcome, reasons in self.reasons.items():
             listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())

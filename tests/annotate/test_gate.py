@@ -518,3 +518,41 @@ def test_a_column_with_the_ids_of_passages_is_no_text(path: Path, tmp_path: Path
             )
         done = json.loads(annotate("import", file, "--blind", "-d", path, "--json").stdout)
         assert "quarantined" not in rows_count(done)
+
+
+@pytest.mark.parametrize("first", ["without", "with"])
+def test_a_file_that_is_imported_with_and_without_users_gives_one_record_per_row(
+    path: Path, tmp_path: Path, first: str
+) -> None:
+    mails = {"completed_by": {"id": 3, "email": "al@x.org"}, "updated_by": {"id": 1, "email": "bob@x.org"}}
+    file = edited(path, tmp_path, **mails)
+    mapped = ["-O", "users=3=alice"]
+    for words in ([], mapped) if first == "without" else (mapped, []):
+        take_in(path, file, "label-studio", "--skip-bad", *words)
+    n = len(json.loads(file.read_text()))
+    # The rows of the second import have the names of its options.
+    assert len(held(path)) == n
+    assert {r["annotator"] for r in held(path)} == {"alice" if first == "without" else "al"}
+
+
+def test_an_accepted_record_is_credited_to_the_annotator_that_it_names(path: Path, tmp_path: Path) -> None:
+    file = edited(path, tmp_path, completed_by=3, updated_by=1)
+    take_in(path, file, "label-studio", "-O", "users=3=alice,1=bob", "--skip-bad")
+    first, second, *_ = (str(r["id"]) for r in held(path))
+    # `--as` says elsewhere who types a command, so it cannot name the annotator of a label.
+    assert "--annotator" in annotate("quarantine", "accept", first, "--as", "lead", "-d", path, code=2).stderr
+    annotate("quarantine", "accept", first, "--note", "checked", "-d", path)
+    annotate("quarantine", "accept", second, "--annotator", "bob", "-d", path)
+    with closing(sqlite3.connect(path)) as conn:
+        people = conn.execute(
+            "SELECT annotator_id FROM labels WHERE layer = 'assisted' ORDER BY 1"
+        ).fetchall()
+    assert people == [("alice",), ("bob",)]
+
+
+def test_a_piped_list_of_the_quarantine_has_whole_reasons(path: Path, tmp_path: Path) -> None:
+    file = edited(path, tmp_path, completed_by=3, updated_by=1)
+    long = "a" * 90
+    take_in(path, file, "label-studio", "-O", f"users=3=alice,1={long}", "--skip-bad")
+    shown = annotate("quarantine", "list", "-d", path).stdout
+    assert f"alice gave this label, but {long} edited it last" in shown

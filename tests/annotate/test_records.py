@@ -14,7 +14,7 @@ from annotate.report import ReportOptions, build
 from annotate.sitting.desk import Desk, batch_info
 from annotate.store import open_study
 from judge.document.blocks import Document, Facts, Paragraph, Table
-from judge.errors import BadInput, UsageError
+from judge.errors import BadInput, StudyError, UsageError
 from judge.store import Store
 from tests.annotate.agreement_helpers import annotate
 from tests.annotate.report_helpers import section
@@ -344,10 +344,44 @@ def test_verify_finds_changed_guidelines(clarified: Path) -> None:
 
 
 def test_verify_finds_a_session_with_a_text_of_no_batch(clarified: Path) -> None:
+    with open_study(clarified) as store:
+        store.conn.execute("DROP TRIGGER sessions_keep_guidelines")
+        store.conn.execute("INSERT INTO prompts VALUES ('abc', 'x')")
+        store.conn.execute("UPDATE sessions SET guidelines = 'abc' WHERE annotator_id = 'bob'")
+        assert any(f.where.startswith("batch 'b', session") for f in verify(store) if f.kind == "guidelines")
+
+
+def test_the_guidelines_that_a_session_showed_cannot_be_changed(clarified: Path) -> None:
+    """Another text of the same batch would move labels to other guidelines."""
+    first = "SELECT guidelines FROM sessions WHERE annotator_id = 'ann' AND guidelines IS NOT NULL"
+    with closing(sqlite3.connect(clarified)) as conn, pytest.raises(sqlite3.IntegrityError):
+        conn.execute(f"UPDATE sessions SET guidelines = ({first}) WHERE annotator_id = 'bob'")
     with closing(sqlite3.connect(clarified)) as conn, conn:
-        conn.execute("INSERT INTO prompts VALUES ('abc', 'x')")
-        conn.execute("UPDATE sessions SET guidelines = 'abc' WHERE annotator_id = 'bob'")
-    assert any(line.startswith("guidelines batch 'b', session") for line in found(clarified))
+        conn.execute("DROP TRIGGER sessions_keep_guidelines")
+    # Without the trigger, the study is not opened.
+    with pytest.raises(StudyError), open_study(clarified):
+        pass
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "'$.frame', 39",
+        "'$.left_out', json('[\"d:q1/a\"]')",
+        "'$.after', json('[]')",
+        "'$.strata', json('{\"x\": 4}')",
+    ],
+    ids=["frame", "left out", "earlier batches", "strata"],
+)
+def test_verify_finds_a_changed_record_of_a_draw(folder: Path, change: str) -> None:
+    path = folder / "study.db"
+    draw("first", "side.v1.md", "-n", "10", db=path)
+    draw("second", "side.v1.md", "-n", "10", db=path)
+    annotate("batches", "extend", "second", "--to", "12", "-d", path)
+    assert found(path) == []
+    with closing(sqlite3.connect(path)) as conn, conn:
+        conn.execute(f"UPDATE batches SET options = json_set(options, {change}) WHERE batch = 'second'")
+    assert "draw batch 'second', what its draw recorded" in found(path)
 
 
 @pytest.mark.parametrize(

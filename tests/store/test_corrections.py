@@ -268,24 +268,66 @@ def test_two_machines_with_the_same_correction_can_be_merged(
     assert counts(tmp_path / "m.db") == {"human": 6, "judge": 6} and found(tmp_path / "m.db") == []
 
 
-def test_a_merge_counts_the_labels_that_a_later_correction_takes_out(
-    study: Path, judge: Judge, tmp_path: Path
-) -> None:
-    """eve labels in a study that had the corrected text from the beginning, before the other study is corrected."""
+@pytest.fixture
+def fresh(study: Path, judge: Judge, tmp_path: Path) -> Path:
+    """A study that had the corrected texts from the beginning, with labels that are older than the other study's correction.
+
+    eve's three labels are imported, and eve labelled all units of a batch with `refute`.
+    """
     file = corrected(study.parent, two_texts)
-    fresh = tmp_path / "fresh.db"
-    judge("items", "import", "jsonl", file, "-d", fresh)
+    path = tmp_path / "fresh.db"
+    judge("items", "import", "jsonl", file, "-d", path)
+    units = ("d:q0/a", "d:q0/b", "d:q1/a")
     labels = [
-        {"unit": unit, "annotator": "eve", "field": "side", "label": "support", "at": get_time()}
-        for unit in ("d:q0/a", "d:q0/b", "d:q1/a")
+        {"unit": unit, "annotator": "fay", "field": "side", "label": "support", "at": get_time()}
+        for unit in units
     ]
-    annotate("import", write(tmp_path / "eve.jsonl", labels), "--new-people", "--blind", "-d", fresh)
-    judge("items", "import", "jsonl", file, "--correct", "--yes")
-    told = judge("studies", "merge", study, fresh, "--into", "m.db").err
-    # Only q0/a was corrected.
-    assert "1 labels by people do not count" in told
-    query = "SELECT unit_id FROM labels WHERE annotator_id = 'eve' AND layer = 'old_text'"
-    assert select(tmp_path / "m.db", query) == [("d:q0/a",)]
+    annotate("import", write(tmp_path / "fay.jsonl", labels), "--new-people", "--blind", "-d", path)
+    annotate(
+        "batches", "new", "late", study.parent / "side.v1.md", "-n", "8", "--annotators", "eve", "-d", path
+    )
+    with open_study(path) as store, Desk.open(store, "late", "eve") as desk:
+        for position in range(1, 9):
+            desk.load(position)
+            desk.label(position, "side", "refute")
+    judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", study)
+    return path
+
+
+@pytest.mark.parametrize("first", ["study", "fresh"])
+def test_a_label_is_judged_by_the_corrections_of_its_own_study(
+    study: Path, fresh: Path, judge: Judge, tmp_path: Path, first: str
+) -> None:
+    order = [study, fresh] if first == "study" else [fresh, study]
+    judge("studies", "merge", *order, "--into", "m.db")
+    merged = tmp_path / "m.db"
+    query = "SELECT annotator_id, count(*) FROM labels WHERE layer = '{}' AND field = 'side' GROUP BY 1 ORDER BY 1"
+    people = [row for row in select(merged, query.format("first")) if len(row[0]) == 3]
+    # ann and bob labelled two of their eight units before the correction in their study.
+    assert people == [("ann", 6), ("bob", 6), ("eve", 8), ("fay", 3)]
+    old = [row for row in select(merged, query.format("old_text")) if len(row[0]) == 3]
+    assert old == [("ann", 2), ("bob", 2)]
+    assert found(merged) == []
+    # eve's units are done, and those of ann are open again.
+    with open_study(merged) as store:
+        with Desk.open(store, "late", "eve") as desk:
+            assert desk.counts()["open"] == 0 and desk.load(1).state.answers == {"side": "refute"}
+        with Desk.open(store, "b", "ann") as desk:
+            assert desk.counts()["open"] == 2
+    # A pack of the merged study, and another merge, keep this.
+    annotate("export", "late", "--for", "eve", "-o", tmp_path / "eve.db", "-d", merged)
+    with open_study(tmp_path / "eve.db") as store, Desk.open(store, "late", "eve") as desk:
+        assert desk.counts()["open"] == 0
+    judge("studies", "merge", merged, fresh, "--into", "m2.db")
+    assert select(tmp_path / "m2.db", query.format("old_text")) == select(merged, query.format("old_text"))
+
+    # A correction of the merged study concerns everybody.
+    def again(data: Any) -> None:
+        two_texts(data)
+        data[0]["passages"][0]["text"] = "Text 0a, corrected twice."
+
+    judge("items", "import", "jsonl", corrected(tmp_path, again), "--correct", "--yes", "-d", merged)
+    assert ("fay", 1) in select(merged, query.format("old_text")) and found(merged) == []
 
 
 def test_verify_finds_a_corrected_text_that_was_changed_back(study: Path, judge: Judge) -> None:
@@ -355,3 +397,56 @@ def test_text_and_gold_of_a_row_are_corrected_together(study: Path, judge: Judge
     }
     # The same file brings nothing more.
     judge("items", "import", "jsonl", file)
+
+
+def votes_file(path: Path, text: str, gold: str = "support", **votes: str) -> Path:
+    """One passage with a gold label and votes."""
+    passage = {"id": "a", "text": text, "gold": {"stance": gold}, "votes": {"stance": votes}}
+    return write(path, [{"id": "1", "claim": "C.", "passages": [passage]}])
+
+
+def test_an_import_ends_with_five_counts_also_if_everything_is_stored(tmp_path: Path, judge: Judge) -> None:
+    path = tmp_path / "q.db"
+    file = votes_file(tmp_path / "d.jsonl", "T.", ann="support", bob="refute")
+    told = judge("items", "import", "jsonl", file, "-d", path).err
+    # Two votes and one gold label.
+    assert "3 rows read: 3 stored, 0 already there, 0 in conflict, 0 quarantined, 0 left out" in told
+
+
+def test_a_preview_of_a_correction_says_what_would_be_stored(tmp_path: Path, judge: Judge) -> None:
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", votes_file(tmp_path / "d.jsonl", "T."), "-d", path)
+    file = votes_file(tmp_path / "d.jsonl", "T.", "refute", ann="support")
+    told = judge("items", "import", "jsonl", file, "--correct", "-d", path, code=2).err
+    assert "2 rows read: 2 would be stored" in told
+    told = judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", path).err
+    assert "2 rows read: 2 stored" in told
+
+
+def test_a_row_that_is_skipped_for_a_vote_corrects_nothing(tmp_path: Path, judge: Judge) -> None:
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", votes_file(tmp_path / "d.jsonl", "T.", ann="support"), "-d", path)
+    # The row has other gold, and a vote that contradicts the same person's vote in the same file format.
+    file = votes_file(tmp_path / "d.jsonl", "T.", "refute", ann="refute")
+    for options in (["--skip-bad"], ["--skip-bad", "--correct", "--yes"]):
+        done = judge("items", "import", "jsonl", file, *options, "--json", "-d", path)
+        (row,) = json.loads(done.out)["rows"]
+        assert (row["votes"]["read"], row["votes"]["left_out"]) == (2, 2)
+        assert select(path, "SELECT value FROM labels WHERE annotator_id = 'gold'") == [("support",)]
+
+
+@pytest.mark.parametrize("value", ["support", "refute"])
+def test_a_vote_for_a_corrected_text_is_stored_beside_the_old_one(
+    tmp_path: Path, judge: Judge, value: str
+) -> None:
+    path = tmp_path / "q.db"
+    judge("items", "import", "jsonl", votes_file(tmp_path / "d.jsonl", "T.", ann="support"), "-d", path)
+    file = votes_file(tmp_path / "d.jsonl", "T2.", ann=value)
+    judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", path)
+    query = "SELECT layer, value FROM labels WHERE annotator_id = 'ann'"
+    assert select(path, query) == [("old_text", "support")]
+    told = judge("items", "import", "jsonl", file, "-d", path).err
+    assert "2 rows read: 1 stored, 1 already there" in told
+    assert select(path, query) == [("first", value)] and found(path) == []
+    # Imported once more, the vote is there.
+    assert "2 already there" in judge("items", "import", "jsonl", file, "-d", path).err

@@ -88,8 +88,8 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
             migrated.pop("label_changes") == migrated.pop("label_resolutions") == migrated.pop("drafts") == []
         )
         assert migrated.pop("nuggets") == migrated.pop("label_rulings") == []
-        later = ("corrections", "corrected_units", "guideline_changes")
-        assert [migrated.pop(table) for table in later] == [[], [], []]
+        later = ("corrections", "corrected_units", "given_for_corrected", "guideline_changes")
+        assert [migrated.pop(table) for table in later] == [[], [], [], []]
         # The migration that copies earlier rulings begins their numbers.
         migrated["sqlite_sequence"].remove(("label_rulings", 0))
         assert {batch for batch, _ in migrated.pop("batch_judges")} == {"pilot", "second", "studio"}
