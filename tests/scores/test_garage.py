@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.scores import garage
+from judge.papers import garage
 from tests.scores.helpers import numbers, points, table
 
 ANSWERS = table(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.scores import mirage
+from judge.papers import mirage
 from tests.scores.helpers import points, table
 
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput, UsageError
-from judge.scores import raguard, retrieval
+from judge.papers import raguard
+from judge.scores import retrieval
 from tests.scores.helpers import numbers, points, table
 
 QUERIES = table("unit_id", ("q1",), ("q2",))
