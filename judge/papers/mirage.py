@@ -27,13 +27,11 @@ from judge.scores.score import (
     STATUSES,
     Score,
     StatusArray,
-    Units,
-    Value,
     score_values,
     share,
 )
 from judge.stats.coefficients import ratio
-from judge.stats.ratings import BoolArray, FloatArray
+from judge.stats.ratings import FloatArray
 
 TASK = "mirage_answer"
 
@@ -78,20 +76,21 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
-    """Return the adaptability measures.
+    """Return the adaptability measures, and the accuracy and token F1 of each condition.
 
-    If there are no outputs under one of the conditions, only measures that are computed from a single
-    condition have values.
+    If there are no outputs under one of the conditions, only the measures of the other conditions have values.
     """
-    if not lacking:
-        return adaptability(align_conditions(**tables), mixed)
     # Another condition's table replaces each missing one, so that all measures are listed; their values are then removed.
     any_table = next(iter(tables.values()))
     whole = {name: tables.get(name, any_table) for name in CONDITIONS}
-    reason = f"no output under {' and '.join(lacking)}"
-    none = [score.drop_values(reason) for score in adaptability(align_conditions(**whole), mixed)]
-    there = {score.measure: score for name in tables for score in score_alone(tables[name], name)}
-    return [there.get(score.measure, score) for score in none]
+    result = adaptability(align_conditions(**whole), mixed)
+    if lacking:
+        result = [score.drop_values(f"no output under {' and '.join(lacking)}") for score in result]
+    for measure in ("accuracy", "token_f1"):
+        for name, table in whole.items():
+            score = score_alone(table, name)[measure]
+            result.append(score if name in tables else score.drop_values(f"no output under {name}"))
+    return result
 
 
 def _note_retrieved(study: PaperStudy) -> None:
@@ -138,7 +137,7 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
     grade = relevance["label"].map({"supported": 1, "not_supported": 0})
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     judged = relevance.assign(grade=grade.astype(object).where(grade.notna(), None))
-    ranked = study.rows.read_ranked(ranking)
+    ranked = study.read_ranked(ranking)
     note = f"ranking: {ranking[0]} ({ranking[1]}); relevant: {study.option('support')} support labels"
     return [s.add_notes(note) for k in DEPTHS for s in retrieval.score_at(k, queries, ranked, judged)]
 
@@ -229,14 +228,12 @@ def align_conditions(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFra
         correct = flags(column(table, "correct", name), name)
         status = statuses(table, ~np.isnan(correct))
         rows[name] = np.where(where >= 0, correct[where], np.nan)
-        if "f1" in table.columns:
-            rows[f"{name}_f1"] = np.where(where >= 0, table["f1"].to_numpy(dtype=np.float64)[where], np.nan)
         rows[f"{name}_status"] = [STATUSES[i] for i in np.where(where >= 0, status[where], len(STATUSES) - 1)]
     return rows
 
 
 def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Score]:
-    """Return the shares of MIRAGE's four cells, their total, and the accuracy in all three conditions.
+    """Return the shares of MIRAGE's four cells, and their total.
 
     Only the N questions that were judged in all three conditions are used.
 
@@ -247,8 +244,7 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         context_misinterpretation  #(b = 1, o = 0) / N
         total                      -NV + CA - CI - CM (as in MIRAGE's repository)
 
-    Each question is in one cell, so the four shares add up to 1, and NV + CA is the oracle accuracy. If
-    base_f1, ... are given, the mean token F1 of each condition is also returned, for the same N questions. A
+    Each question is in one cell, so the four shares add up to 1, and NV + CA is the oracle accuracy on these questions. A
     question counts as wrong if the system refused to answer it, gave no answer, or gave an answer that cannot
     be read. `mixed_context` is `fixed5` (the question's five chunks, table 3) or `retrieved:K` (a retriever's
     top k, table 1), and appears in a note.
@@ -264,43 +260,34 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         (oracle == 0) & (base == 0),
         (oracle == 0) & (base == 1),
     ]
-    rows = np.column_stack([*cells, base, mixed]).astype(np.float64)
-    unknown = np.isnan(base + oracle + mixed)
+    rows = np.column_stack(cells).astype(np.float64)
     # The four cells add up to 1 only over questions with all three conditions.
-    rows[unknown] = np.nan
+    rows[np.isnan(base + oracle + mixed)] = np.nan
     status = np.asarray(np.maximum.reduce([status for _, status in answered]), dtype=np.int8)
     note = (f"mixed context: {mixed_context}",)
-
-    def score(measure: str, value: Value, binary: bool = True) -> Score:
-        return Score(measure, who, rows, value, status, binary=binary, notes=note)
-
-    return [
-        *(score(name, share(i)) for i, name in enumerate(CELLS)),
-        score("total", _total, binary=False),
-        score("accuracy_base", share(4)),
-        score("accuracy_mixed", share(5)),
-        score("accuracy_oracle", _oracle),
-        *_overlap(who, table, unknown, status, note),
+    shares = [
+        Score(name, who, rows, share(i), status, binary=True, notes=note) for i, name in enumerate(CELLS)
     ]
+    return [*shares, Score("total", who, rows, _total, status, notes=note)]
 
 
-def score_alone(table: pd.DataFrame, condition: str) -> list[Score]:
-    """Return the accuracy and mean token F1 of one condition, over all questions in `table`. Use this
-    function if the other conditions have no outputs.
+def score_alone(table: pd.DataFrame, condition: str) -> dict[str, Score]:
+    """Return the accuracy and the mean token F1 of one condition, over all questions in `table`.
 
-    table: unit_id, question_id, correct, status and f1. The measures have the same names as in
-    `adaptability`.
+    They do not depend on the other conditions, so the base accuracy is the same with every retriever. If nothing is
+    missing, all measures have the same questions.
+
+    table: unit_id, question_id, correct, status and f1.
     """
     made = table.rename(columns={"correct": condition, "status": f"{condition}_status"})
     who = units(made, condition)
     correct, status = _failures_wrong(made, condition)
     # A missing answer shares no token with any alias.
     overlap = np.where(np.isnan(correct), np.nan, np.nan_to_num(table["f1"].to_numpy(dtype=np.float64)))
-    note = (f"on the questions of the condition '{condition}'",)
-    return [
-        score_values(f"accuracy_{condition}", who, correct, status, notes=note),
-        score_values(f"token_f1_{condition}", who, overlap, status, notes=note, bounds=SHARE),
-    ]
+    return {
+        "accuracy": score_values(f"accuracy_{condition}", who, correct, status),
+        "token_f1": score_values(f"token_f1_{condition}", who, overlap, status, bounds=SHARE),
+    }
 
 
 def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusArray]:
@@ -314,23 +301,5 @@ def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusA
     return np.where(failed, 0.0, correct), np.where(failed, 0, status).astype(np.int8)
 
 
-def _overlap(
-    who: Units, table: pd.DataFrame, unknown: BoolArray, status: StatusArray, notes: tuple[str, ...]
-) -> list[Score]:
-    overlaps = []
-    for name in CONDITIONS:
-        if f"{name}_f1" not in table.columns:
-            continue
-        # As in `score_alone`: no answer has no token in common.
-        values = np.nan_to_num(table[f"{name}_f1"].to_numpy(dtype=np.float64, na_value=np.nan))
-        values[unknown] = np.nan
-        overlaps.append(score_values(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))
-    return overlaps
-
-
 def _total(sums: FloatArray) -> FloatArray:
     return ratio(sums[:, 1], sums[:, -1]) - ratio(sums[:, 0] + sums[:, 2] + sums[:, 3], sums[:, -1])
-
-
-def _oracle(sums: FloatArray) -> FloatArray:
-    return ratio(sums[:, 0] + sums[:, 1], sums[:, -1])

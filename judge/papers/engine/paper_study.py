@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import NothingToScore, UsageError
+from judge.free_text import read_alone
 from judge.importers.conditions import DOCUMENT, name_of
 from judge.labels.reference import ReferenceLabels
 from judge.papers.engine import chosen
@@ -106,7 +107,7 @@ class PaperStudy(SystemReading):
         if imported:
             self.n_outputs += 1
             # Outputs of a model must not fill gaps of an imported system, because the score would be of a different system.
-            return self._read_document_outputs(imported, only, examples)
+            return self._read_document_outputs(imported, only)
         maker = self.maker(system)
         if maker is None and not any(run.added for run in self.judges.find_runs(system, task)):
             self.record_missing(system, name_of(self.paper.name, DOCUMENT))
@@ -127,11 +128,10 @@ class PaperStudy(SystemReading):
             role="system",
         )
 
-    def _read_document_outputs(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
+    def _read_document_outputs(self, runs: Sequence[chosen.Run], only: str) -> pd.DataFrame:
         """Return imported outputs about single passages. Each imported file is a separate run."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
-        units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
         numbers, field = units["unit_id"].to_numpy(), loaded.spec.questions[0].field
         labels, status, missing = self.judges.best(runs[:1], numbers, field, "system")
         # A file may have verdicts on some passages only, so all files are read as one.
@@ -169,7 +169,6 @@ class PaperStudy(SystemReading):
         """
         system = system or self.get_tested()
         items = self.rows.units("item", only, "n item_id question_id")
-        items = items[~items["item_id"].isin((examples or "").split(","))].reset_index(drop=True)
         purpose: dict[str, str] = {"system": system}
         purpose |= {} if examples is None else {"examples": examples}
         purpose |= {"shown": shown.name} if shown else {}
@@ -200,13 +199,15 @@ class PaperStudy(SystemReading):
         if stored is not None and not runs:
             self.n_outputs += 1
             self._check_made_so(task, stored, given)
-            return self._read_imported(items, stored, given)
+            return self._read_imported(items, stored, given, loaded.domain(loaded.spec.questions[0].field))
         maker = self.maker(system)
         if given is None or (not runs and maker is None):
             self.record_missing(system, name_of(self.paper.name, context + mark))
             return None
         self.n_outputs += 1
         condition = given.name + mark
+        # Only the outputs that are generated here were made with the examples.
+        items = items[~items["item_id"].isin((examples or "").split(","))].reset_index(drop=True)
         labels = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
         items, missing = add_labels(items, labels)
         if missing.any() and not self.request.partial:
@@ -244,20 +245,24 @@ class PaperStudy(SystemReading):
         return items
 
     def _read_imported(
-        self, items: pd.DataFrame, system: System, given: contexts.Context | None
+        self, items: pd.DataFrame, system: System, given: contexts.Context | None, labels: Sequence[str]
     ) -> pd.DataFrame:
         """Return the imported answers to these items.
 
-        `given` is the context of the answers. It is None if the ranking that supplied the context is unknown.
+        `given` is the context of the answers. It is None if the ranking that supplied the context is unknown. If the task has labels, the answers are read as labels, by the same rule as the replies of a run.
         """
         answers = self.rows.answers(system, "answer").set_index("item_id")["answer"]
-        items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
         there = items["item_id"].isin(answers.index).to_numpy()
-        items.loc[~there, "label"] = None
-        items["status"] = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
+        status = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
+        if labels:
+            of = {text: read_alone(text, labels) for text in answers.unique()}
+            answers = answers.map(of)
+        items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
+        items.loc[items["label"].isna(), "label"] = None
+        items["status"] = np.where(there & items["label"].isna(), str(Status.UNPARSED), status)
         failed = ~there
         if given is not None and failed.any():
-            # A missing answer is a failure only if the item has a context; other items could not be answered.
+            # A claim without an associated document, for example, has no oracle context, so it has no answer.
             failed &= items["item_id"].isin(contexts.contexts(self.store, given)).to_numpy()
         if failed.any():
             items.loc[failed, "status"] = NO_ANSWER

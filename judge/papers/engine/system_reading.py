@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
+
 from judge.errors import UsageError
 from judge.importers.conditions import name_of
 from judge.papers.engine.paper import Paper, ScoreRequest
@@ -65,6 +67,11 @@ class SystemReading(Reading):
                 f"several systems have answers: choose one with --system; available: {', '.join(there)}"
             )
         return there[0] if there else self.judges.guess()
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether outputs of the system under test were imported."""
+        return self.get_tested() in self.rows.imported
 
     def system(self) -> System | None:
         """Return the requested system and condition, or None if the data set has no answers yet.
@@ -183,6 +190,19 @@ class SystemReading(Reading):
             raise UsageError(f"the data set '{self.dataset}' has no ranking: {describe_ranking_commands()}")
         self.need(Step("retrieve", f"the data set '{self.dataset}' has no ranking", dataset=self.dataset))
         return None
+
+    def read_ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
+        """Return a ranking as a table: item_id, rank, passage_id. A note states for how many questions it has nothing.
+
+        The measures count such questions as 0.
+        """
+        ranked, items = self.rows.read_ranked(ranking), self.rows.items["item_id"]
+        if n := int((~items.isin(ranked["item_id"])).sum()):
+            self.note(
+                f"the ranking '{ranking[0]}' ({ranking[1]}) has no passage for {n} of {len(items)} items; "
+                "these count as 0 in retrieval measures"
+            )
+        return ranked
 
     def list_rankings(self, names: Sequence[str]) -> list[str]:
         """Return the names of the rankings that can be used for the system.
