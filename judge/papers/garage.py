@@ -206,6 +206,7 @@ _OF_PART = {
     "unadjusted_raf": "relevant",
     "raf": "raf",
     "over_summarisation_gap": "raf",
+    "contradictory_labels": "relevant",
 }
 
 
@@ -354,11 +355,14 @@ def factuality(
     factuality             mean of E_i F_i
     unadjusted_raf, raf    the same with R_i from `relevant`, on the same rows
     over_summarisation_gap factuality - raf on those rows
+    contradictory_labels   share of those rows with R_i = 1 and F_i = 0
 
     An empty or missing answer has E_i = F_i = R_i = 0. If a row has no relevant passage, none can support a
-    sentence, so no judge is called. R_i is then 1 iff all sentences are no_rad in `full`. R_i is at most F_i,
-    because the relevant passages are a subset of all passages. If the labels contradict this, R_i is set to
-    F_i, and a note gives the number of such answers.
+    sentence, so no judge is called. R_i is then 1 iff all sentences are no_rad in `full`.
+
+    R_i depends on its own labels only, as published (FACTS against the relevant passages). The relevant passages are
+    some of all passages, so R_i = 1 and F_i = 0 is a contradiction of the judge, and `contradictory_labels` counts it.
+    A minimum of the two would turn each such error downwards.
 
     An answer with an unlabelled sentence has no F_i, even if another sentence is not grounded; otherwise the
     mean would be biased downwards. `factuality` has no value if E_i or F_i is missing. If `paired` is true
@@ -397,9 +401,13 @@ def factuality(
         ]
     if relevant is not None:
         gap = both["factuality"] - both["raf"]
-        scores.append(
-            score_values("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(0.0, 1.0))
-        )
+        full_grounds, relevant_grounds = grounds["factuality"][0], grounds["raf"][0]
+        known = ~np.isnan(full_grounds) & ~np.isnan(relevant_grounds)
+        contradictory = np.where(known, (relevant_grounds == 1) & (full_grounds == 0), np.nan)
+        scores += [
+            score_values("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(-1.0, 1.0)),
+            score_values("contradictory_labels", who, contradictory, status),
+        ]
     return [score.restrict(answerable) for score in scores]
 
 
@@ -515,17 +523,11 @@ Ground = tuple[FloatArray, StatusArray, tuple[str, ...]]
 def _on_the_same_rows(
     full: Ground, relevant: Ground, answerable: BoolArray, paired: bool
 ) -> dict[str, Ground]:
-    """Return F_i and R_i for the answers for which both are known. R_i is at most F_i."""
+    """Return F_i and R_i for the answers for which both are known."""
     f, f_status, f_notes = full
     r, r_status, r_notes = relevant
-    more = int(((r > f) & answerable).sum())
-    if more:
-        r_notes += (
-            f"{more} answers are labelled as grounded in the relevant passages but not in all passages; they count as not grounded",
-        )
-    # Relevant passages are some of all passages, so RAF cannot exceed factuality on the same rows.
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
-    r = np.where(np.isnan(f), np.nan, np.minimum(r, f))
+    r = np.where(np.isnan(f), np.nan, r)
     # While labelling is under way, an answer may have only one of the two. Human labels are compared on what exists.
     if not paired:
         return {"factuality": full, "raf": (r, status, r_notes)}

@@ -59,14 +59,12 @@ def test_factuality_and_raf_rest_on_the_same_rows() -> None:
         ("s3", "a3", "supported", "ok"),
     )
     result = points(garage.factuality(answers, full, relevant))
-    # The judge refused a2 against the relevant passages, so neither measure has it: a1 holds in both, a3 in neither
-    # (what all passages do not support, some of them cannot). Without that, RAF 2/2 would exceed factuality 1/3.
+    # The judge refused a2 against the relevant passages, so neither measure has it: a1 holds in both. The judge
+    # contradicts itself on a3, which counts by its own labels in each measure.
     assert (result["factuality"].value, result["factuality"].n_units) == (0.5, 2)
-    assert (result["raf"].value, result["raf"].n_units) == (0.5, 2)
+    assert (result["raf"].value, result["raf"].n_units) == (1.0, 2)
     assert result["raf"].coverage == pytest.approx(2 / 3)
-    assert any(
-        note.startswith("1 answers are labelled as grounded in the relevant") for note in result["raf"].notes
-    )
+    assert (result["contradictory_labels"].value, result["contradictory_labels"].n_units) == (0.5, 2)
     # Labels that are not complete yet do not take factuality with them.
     partly = points(garage.factuality(answers, full, relevant, paired=False))
     assert (partly["factuality"].value, partly["factuality"].n_units) == (pytest.approx(1 / 3), 3)

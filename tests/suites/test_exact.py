@@ -1,6 +1,6 @@
 """What imported systems, partial deliveries and pilots do to a paper's numbers. Expected values are derived by hand."""
 
-import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -127,9 +127,10 @@ def test_base_accuracy_does_not_depend_on_a_retriever(judge: Judge, tmp_path: Pa
     rows = [(i, "own", "base", text) for i, text in base.items()]
     rows += [(i, "own", "oracle", i) for i in base] + [("m0", "own", "retrieved-1", "m0")]
     answers(judge, tmp_path, rows)
-    [first] = [
-        row["passage_id"] for row in json.loads(judge("items", "show", "m0", "--json").out)["passages"][:1]
-    ]
+    with sqlite3.connect("study.db") as conn:
+        [first] = conn.execute(
+            "SELECT passage_id FROM passages WHERE item_id = 'mirage:m0' LIMIT 1"
+        ).fetchone()
     ranking(judge, tmp_path, "own", {"m0": [first]})
     result = score(judge, "mirage", "--system", "own", "--mixed", "retrieved-1")
     assert result.value("accuracy_base") == pytest.approx(2 / 3)

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from judge.scores.attribution import INVENTED
 from judge.scores.compare import Difference
 from judge.scores.score import NO_ANSWER, STATUSES, Score, measure_all
 from judge.stats.bootstrap import IntervalOptions
@@ -100,11 +101,19 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
         question = pd.Index(score.units.questions.to_numpy(dtype=object)[score.units.clusters])
         return pd.MultiIndex.from_arrays([ids.get_level_values(0), question]), question
     values = ids.to_numpy(dtype=object)
-    if pd.api.types.is_integer_dtype(ids.dtype):
-        items = item_of.reindex(ids)
-        values = np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), values)
+    if not pd.api.types.is_integer_dtype(ids.dtype):
+        # An invented citation has no unit of its own, so the unit of its sentence gives its item.
+        ids = pd.Index([_find_unit(name) for name in values], dtype=object)
+    items = item_of.reindex(ids)
+    values = np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), values)
     key: pd.Index[Any] = pd.Index(values)
     return key, key
+
+
+def _find_unit(name: object) -> object:
+    """Return the unit of the sentence for the id of an invented citation, and any other id unchanged."""
+    sentence, mark, _ = name.partition(INVENTED) if isinstance(name, str) else ("", "", "")
+    return int(sentence) if mark and sentence.isdecimal() else name
 
 
 def sum_by_question(scores: Sequence[Score]) -> list[FloatArray]:
