@@ -58,3 +58,10 @@ def test_boards_have_judged_attribution(judge: Judge) -> None:
         values = [c["shared"]["value"] for c in cells(shown, f"judged_attribution_{measure}").values()]
         assert values == [pytest.approx(0.5)] * 2, measure
     assert {c["shared"]["value"] for c in cells(shown, "judged_attribution_invented_share").values()} == {0.5}
+
+
+def test_the_gold_field_of_a_paper_is_no_field_of_another_task(judge: Judge, tmp_path: Path) -> None:
+    """Finding 9: GaRAGe's `insufficient` has the labels true and false, like RAGuard's exam."""
+    rows = [garage_row(f"g{n}", ["ANSWER-THE-QUESTION"], sufficient=n > 0) for n in range(2)]
+    done = judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
+    assert "raguard_exam" not in done.out + done.err

@@ -93,6 +93,8 @@ class Paper:
     contenders: Callable[[PaperStudy], list[str]] | None = None
     abbreviations: tuple[str, ...] = ()
     """Words in measure names that reports write in capitals."""
+    gold: tuple[str, ...] = ()
+    """Gold fields that the paper reads and that no task has, because no judge gives these labels."""
     aliases: tuple[str, ...] = ()
     """Other names of the paper that the commands accept."""
     known: Mapping[str, KnownAs] = field(default_factory=dict)
