@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from judge.asking.run import Ran
     from judge.document.blocks import Document
     from judge.improve.outcome import Improved
+    from judge.papers.engine.contest import Contest
+    from judge.papers.engine.route import Route
     from judge.runner.plan import RunReport
-    from judge.suites.contest import Contest
-    from judge.suites.route import Route
 
 
 def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
@@ -119,8 +119,8 @@ def routed(routing: Route, kept: str | None) -> Outcome:
 
     `kept` is the id of the run with the accepted units, or None if no run was stored.
     """
-    from judge.suites.route import as_json
-    from judge.suites.route_document import as_document
+    from judge.papers.engine.route import as_json
+    from judge.papers.engine.route_document import as_document
 
     document = as_json(routing, kept)
     result = "no threshold passes"
@@ -141,8 +141,8 @@ def compared(contest: Contest) -> Outcome:
 
     The document and the page also compare each pair of runs.
     """
-    from judge.suites.contest import as_json
-    from judge.suites.contest_document import as_document
+    from judge.papers.engine.contest import as_json
+    from judge.papers.engine.contest_document import as_document
 
     document = as_json(contest)
     title = (

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from judge.asking.run import Stop
     from judge.asking.systems import Outputs
+    from judge.papers.engine.result import Result
     from judge.runner.plan import RunDisplay
     from judge.store import Store
     from judge.store.nuggets import Assigner
-    from judge.suites.result import Result
 
 ALL = "all"
 """A value that can replace the list of systems. It selects every system that the paper can score."""
@@ -108,7 +108,7 @@ def scores(store: Store, paper_name: str, systems: list[str] | None, given: Scor
 
     Raises Incomplete if data is missing. The error contains the calls that create the missing data.
     """
-    from judge.suites.result import score
+    from judge.papers.engine.result import score
 
     check_arguments(given, ScoreArguments.__annotations__, "scores")
     paper, request, _ = prepare(store, paper_name, **given)
@@ -126,8 +126,8 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
 
     If judges="each", the leaderboard compares judges instead of systems.
     """
-    from judge.suites import board as boards
-    from judge.suites.board_document import COLUMNS, as_document, cells_of
+    from judge.papers.engine import board as boards
+    from judge.papers.engine.board_document import COLUMNS, as_document, cells_of
 
     check_arguments(given, ScoreArguments.__annotations__, "board")
     each = given.get("judges") == "each"
@@ -188,9 +188,9 @@ def suite(
 
 def _list_systems(store: Store, paper: Any, request: Any, systems: list[str] | None) -> list[str]:
     """Return the named systems, or all systems that the paper can score. Raises BadInput for a system without output."""
+    from judge.papers.engine.board import list_systems
     from judge.providers.base import is_model
     from judge.store.listing import list_outputs
-    from judge.suites.board import list_systems
 
     if systems is None:
         return list_systems(store, paper, request)
@@ -207,7 +207,7 @@ def _list_systems(store: Store, paper: Any, request: Any, systems: list[str] | N
 @contextmanager
 def _calls_for_steps(paper: str) -> Iterator[None]:
     """Add notes to an Incomplete error. The notes list the calls that create the missing data."""
-    from judge.suites.steps import Incomplete
+    from judge.papers.engine.steps import Incomplete
 
     try:
         yield

@@ -20,7 +20,7 @@ from judge.commands import use_study, use_writer
 from judge.errors import AdjudgeError, BadInput
 
 if TYPE_CHECKING:
-    from judge.suites.steps import Step
+    from judge.papers.engine.steps import Step
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ def _read_declared() -> Mapping[str, str]:
 @functools.cache
 def _readings() -> frozenset[str]:
     """Return the names of the papers' own options."""
-    from judge.suites.papers import PAPERS
+    from judge.papers.engine.papers import PAPERS
 
     return frozenset(o.name.replace("-", "_") for paper in PAPERS.values() for o in paper.options)
 

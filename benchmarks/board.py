@@ -3,7 +3,7 @@
     uv run python benchmarks/board.py [SYSTEMS QUESTIONS]
 
 A study of GaRAGe's size is planted (eligibility of every answer, a sentence's grounding each, 5 % not readable), then
-`judge.suites.board.board` is measured from the open study to the table, and the files that are written of it.
+`judge.papers.engine.board.board` is measured from the open study to the table, and the files that are written of it.
 """
 
 import contextlib
@@ -15,16 +15,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-from judge.suites.board_files import formats
+from judge.papers.engine.board_files import formats
 
 from judge.cli import main as main_of
+from judge.papers.engine.board import board
+from judge.papers.engine.paper import ScoreRequest
+from judge.papers.engine.papers import PAPERS
 from judge.prompts import load_task
 from judge.store import Store
 from judge.store.judgements import Entry, add_judgements
 from judge.store.runs import close_run, start_run
-from judge.suites.board import board
-from judge.suites.paper import ScoreRequest
-from judge.suites.papers import PAPERS
 from judge.types import Answered, Judgement, Status, Usage
 
 LABELS = {"eligibility": ("No Issues", "Major Issue(s)"), "grounding": ("supported", "unsupported")}

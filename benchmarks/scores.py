@@ -21,25 +21,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge.papers import confirmation, garage, mirage, raguard, urag
+from judge.papers.engine.paper import ScoreRequest
+from judge.papers.engine.papers import PAPERS
+from judge.papers.engine.result import score
 from judge.prompts import load_task
-from judge.scores import (
-    attribution,
-    citation_support,
-    confirmation,
-    faithfulness,
-    garage,
-    mirage,
-    raguard,
-    retrieval,
-    urag,
-)
+from judge.scores import attribution, citation_support, faithfulness, retrieval
 from judge.scores.compare import compare_all
 from judge.scores.score import Score, Units, score_values
 from judge.store import Store
 from judge.store.runs import start_run
-from judge.suites.paper import ScoreRequest
-from judge.suites.papers import PAPERS
-from judge.suites.result import score
 
 ROWS, REPLICATES = 1_000_000, 1_000
 RNG = np.random.default_rng(1)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from judge.parse import Parsed
 from judge.prompts.load import Task
-from judge.prompts.spec import LABEL, TEXT, WORDS
+from judge.prompts.spec import ALONE, LABEL, TEXT, WORDS
 from judge.types import Answered, Status
 
 _NEGATED = re.compile(
@@ -33,6 +33,74 @@ right" is an answer.
 """
 
 
+_AROUND = " \t\r\n\"'“”‘’`*_#()[]{}<>.,:;!\\"
+"""Punctuation and Markdown that may surround an answer."""
+_TAG = re.compile(r"</?\w{1,20}>|\\boxed")
+_OPENINGS = re.compile(
+    r"(?:(?:so|thus|therefore|yes|no),\s{1,3})?(?:the\s{1,3}|this\s{1,3}|my\s{1,3})?(?:final\s{1,3}|correct\s{1,3}|right\s{1,3})?"
+    r"(?:answer|verdict|claim|statement|label|choice|option|it|this|that)"
+    r"(?:[\s\"'`*_]{0,8}[:=]|\s{1,3}is\b|['’]s\b)?[\s\"'`*_:]{1,8}(?:option\s{1,3}|therefore\s{1,3}|that it is\s{1,3})?",
+    re.IGNORECASE,
+)
+"""Matches the words that may come before an answer: "The claim is", "Answer:", "So, the final answer is option"."""
+_SENTENCE_END = re.compile(
+    r"(?<=[.!:;)\]*])\s{1,3}|\n|\s[-–—]\s|,?\s{1,3}(?=(?:because|since)\b)", re.IGNORECASE
+)
+_CONTRAST = re.compile(
+    r"\W{0,8}(?:but|however|though|although|only|partly|mostly|unless|except)\b", re.IGNORECASE
+)
+_MARKED_LINE = re.compile(
+    r"^\W{0,8}(?:final\s{1,3})?(?:answer|verdict)\W{0,8}[:=].*$", re.IGNORECASE | re.MULTILINE
+)
+
+
+def read_alone(text: str, labels: Sequence[str]) -> str | None:
+    """Return the label that a text gives as its answer, or None if the text is not an answer.
+
+    This is the rule for outputs of systems under test, whether they were imported or generated here. The first
+    sentence, or a line that begins with "Answer:" or "Verdict:", must be only the label. Case, punctuation, Markdown and
+    words such as "The claim is" do not matter. A negated label is not an answer, and neither is a text that
+    names two labels. docs/answers-read.md has examples.
+    """
+    text = _TAG.sub(" ", text)
+    answer = _only(text, labels)
+    if answer is not None:
+        return answer
+    head, rest = _split_first(text)
+    answer = _only(head, labels)
+    if answer is None:
+        lines = {_only(line, labels) for line in _MARKED_LINE.findall(text)}
+        answer, rest = (lines.pop() if len(lines) == 1 else None), text
+    if answer is None or _CONTRAST.match(rest):
+        return None
+    # The rest may explain the answer, but a text that also names another label, or negates this one, is not clear.
+    for match in _pattern(tuple(labels), WORDS).finditer(rest):
+        before = rest[max(0, match.start("label") - _BEFORE) : match.start("label")]
+        if _key(match["label"]) != _key(answer) or _NEGATED.search(before):
+            return None
+    return answer
+
+
+def _only(text: str, labels: Sequence[str]) -> str | None:
+    """Return the label if a text consists of nothing else than a label, after the words of `_OPENINGS`."""
+    # A mark before the label may negate it, as in !true.
+    bare = text.rstrip(_AROUND).lstrip(_AROUND.replace("!", ""))
+    opening = _OPENINGS.match(bare)
+    for part in (bare, bare[opening.end() :].strip(_AROUND) if opening else bare):
+        # A single letter is compared without case too, because nothing else is in this text.
+        found = next((label for label in labels if _key(label).casefold() == _key(part).casefold()), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _split_first(text: str) -> tuple[str, str]:
+    """Return the first sentence or line of a text, and the rest."""
+    text = text.strip()
+    end = _SENTENCE_END.search(text)
+    return (text, "") if end is None else (text[: end.start()], text[end.end() :])
+
+
 def parse_free_text(task: Task, text: str, labels: Sequence[str]) -> Parsed:
     """Read the text of a complete reply to a raw task. `labels` contains the labels that the unit can have.
 
@@ -41,6 +109,14 @@ def parse_free_text(task: Task, text: str, labels: Sequence[str]) -> Parsed:
     question, answer = task.spec.questions[0], task.spec.answer
     if not question.labels:
         return _free(question.field, text.strip(), answer)
+    if answer == ALONE:
+        label = read_alone(text, labels)
+        if label is None:
+            return Parsed(
+                Status.UNPARSED,
+                reason=f"the reply is not one of the labels {', '.join(labels)}: {text!r:.80}",
+            )
+        return Parsed(Status.OK, (Answered(question.field, label),))
     given_labels: dict[str, str] = {}
     pattern = _pattern(tuple(labels), answer)
     for match in pattern.finditer(text):

@@ -11,7 +11,7 @@ They are loaded only if a name is not built in.
 | adjudge.importers | a module like those in `judge.importers` | `judge items import NAME` |
 | adjudge.exchange | a module like those in `annotate.exchange.formats` | `annotate export --to NAME`, `import --from NAME` |
 | adjudge.measures | an object like those in `judge.stats.coefficients` | `annotate agreement --measure NAME` |
-| adjudge.papers | a `judge.suites.paper.Paper` | `judge score NAME`, `judge suite NAME` |
+| adjudge.papers | a `judge.papers.engine.paper.Paper` | `judge score NAME`, `judge suite NAME` |
 
 A built-in extension has priority over a plugin of the same name. If a plugin cannot be loaded, only commands
 that name it fail. Their error contains the package and the reason. `judge plugins` lists all plugins.

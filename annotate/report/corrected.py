@@ -2,7 +2,7 @@
 
 An estimand is the mean of one value per unit. This module computes the estimands for single labels. The measures from
 papers (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...) combine several labels. They come from
-`judge.suites`, which computes each of them once from the judge's labels and once from the reference labels.
+`judge.papers.engine`, which computes each of them once from the judge's labels and once from the reference labels.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from judge.document.cells import format_count
 from judge.errors import AdjudgeError, NothingToScore
 from judge.labels.batches import read_sampled_units
 from judge.labels.reference import ReferenceLabels
+from judge.papers.engine import chosen
+from judge.papers.engine.chosen import Run
+from judge.papers.engine.paper import Paper, Part, ScoreRequest
+from judge.papers.engine.papers import list_papers
 from judge.stats import Estimand, Ratings
 from judge.stats.ratings import FloatArray
 from judge.store import Store
 from judge.store.answers import HUMAN
 from judge.store.distractors import PREFIX
-from judge.suites import chosen
-from judge.suites.chosen import Run
-from judge.suites.paper import Paper, Part, ScoreRequest
-from judge.suites.papers import list_papers
 from judge.types import GOLD
 
 # Intervals of rates no longer use resampling. The report's JSON keeps this fact, because its readers may expect it.
@@ -297,8 +297,8 @@ def _sides(
     reference: ReferenceLabels,
     weights: Mapping[int | str, float],
 ) -> list[Estimand]:
-    from judge.suites.correction import pair_scores
-    from judge.suites.result import scores_of
+    from judge.papers.engine.correction import pair_scores
+    from judge.papers.engine.result import scores_of
 
     request = ScoreRequest(
         models=(run.model,),

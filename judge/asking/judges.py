@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from judge.improve.rewrite import Rewriter
     from judge.labels.panel import Panel
     from judge.labels.split import Split
+    from judge.papers.engine.contest import Contest
+    from judge.papers.engine.route import Route
     from judge.prompts.load import Task
     from judge.runner.plan import RunDisplay
     from judge.stats.bootstrap import IntervalOptions
-    from judge.suites.contest import Contest
-    from judge.suites.route import Route
 
 
 def field_of(task: Task, name: str | None) -> str:
@@ -83,7 +83,7 @@ def compare(
     reference: str | None = None,
 ) -> Contest:
     """Compare runs of a task on the same units (`judge compare`). Raises the same errors as `suites.contest.compare`."""
-    from judge.suites import contest
+    from judge.papers.engine import contest
 
     if len(runs) == 1:
         raise UsageError("--run must be given at least twice; omit --run to compare all runs of the task")
@@ -111,7 +111,7 @@ def route(
     The id is None if no threshold meets the guarantee, or if `keep` is False. Raises the same errors as
     `suites.route.route`.
     """
-    from judge.suites import route as routing
+    from judge.papers.engine import route as routing
 
     _, split, name, word = _choose_split(store, task_name, field, reference)
     runs = [run, *([then] if then else [])]

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 from judge import plugins
 from judge.errors import UsageError
 from judge.importers import conditions
+from judge.papers.engine import papers
+from judge.papers.engine.paper import Paper, ScoreRequest
 from judge.store import Store
-from judge.suites import papers
-from judge.suites.paper import Paper, ScoreRequest
 
 REPLICATES = 1000
 """Number of bootstrap resamples of questions for each interval."""
@@ -26,7 +26,7 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
         raise UsageError(
             f"--condition cannot be used with {paper.name}, which scores each of its conditions separately: {there}"
         )
-    from judge.suites import chosen
+    from judge.papers.engine import chosen
 
     models, runs = chosen.judges(store, options["runs"])
     # A mean over judges and a score for each judge answer different questions, so neither is the default.
@@ -63,7 +63,7 @@ class ScoreArguments(TypedDict, total=False):
 
 
 class Prepared(NamedTuple):
-    """A paper, a request, and the keyword arguments for `judge.suites.result.score` or `judge.suites.board.board`."""
+    """A paper, a request, and the keyword arguments for `judge.papers.engine.result.score` or `judge.papers.engine.board.board`."""
 
     paper: Paper
     request: ScoreRequest

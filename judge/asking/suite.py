@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from judge.asking.run import Stop, make_plan, provider_of, task_of
 from judge.errors import UsageError
+from judge.papers.engine.paper import Paper, ScoreRequest
+from judge.papers.engine.steps import Incomplete, Step
 from judge.run_options import IDENTITY, OF_LABELS, OF_TASK, REPORTED, RunOptions
 from judge.store import Store
-from judge.suites.paper import Paper, ScoreRequest
-from judge.suites.steps import Incomplete, Step
 from judge.types import Status
 
 if TYPE_CHECKING:
+    from judge.papers.engine.perform import Performed
+    from judge.papers.engine.result import Result
     from judge.providers.base import Provider
     from judge.runner.plan import Plan, RunDisplay
-    from judge.suites.perform import Performed
-    from judge.suites.result import Result
 
 ASKING = (
     *("concurrency", "patience", "retry", "max", "temperature", "answers", "rationale", "asked_as"),
@@ -69,10 +69,10 @@ def suite(
 
     If no system is named, the model is also the system that is scored. `given` lists the options that the user set. A
     run is resumed only if it has the same values for these options; it keeps its own values of all other options. `score`
-    contains keyword arguments for `judge.suites.result.score`. Raises the errors of `Provider.open`.
+    contains keyword arguments for `judge.papers.engine.result.score`. Raises the errors of `Provider.open`.
     """
+    from judge.papers.engine.result import score as scored
     from judge.runner.generate import check_origin
-    from judge.suites.result import score as scored
 
     provider = provider_of(model, options)
     wanted = replace(
@@ -167,8 +167,8 @@ async def _perform(
     stop: Stop | None,
 ) -> Performed:
     """Perform the missing steps. The provider is opened only if steps are missing."""
+    from judge.papers.engine.perform import Performed, perform
     from judge.runner import open_patiently
-    from judge.suites.perform import Performed, perform
 
     if stop is not None:
         stop.bind()

@@ -129,8 +129,8 @@ def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
     # Imported here, because pandas and numpy took a third of the time of a run of 50 units.
     import pandas as pd
 
+    from judge.papers.urag import distractors as shares
     from judge.scores.score import measure_all
-    from judge.scores.urag import distractors as shares
 
     rows = [
         {"question_id": item, "iteration": n, "valid": valid}

@@ -11,9 +11,9 @@ from judge.gates import decide
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from judge.papers.engine.board import Axis
+    from judge.papers.engine.paper import Paper, ScoreRequest
     from judge.store import Store
-    from judge.suites.board import Axis
-    from judge.suites.paper import Paper, ScoreRequest
 
 
 def make(
@@ -25,7 +25,7 @@ def make(
     options: Mapping[str, Any],
 ) -> None:
     """Print the leaderboard that the options of `judge score` or `judge suite` request, and write its files."""
-    from judge.suites.board import board
+    from judge.papers.engine.board import board
 
     leaderboard = board(
         store,
@@ -48,6 +48,6 @@ def make(
 
 def names_of(store: Store, paper: Paper, wanted: ScoreRequest, systems: Sequence[str]) -> list[str]:
     """Return the systems named by --system; `all` selects every system that the paper can score."""
-    from judge.suites.board import list_systems
+    from judge.papers.engine.board import list_systems
 
     return list_systems(store, paper, wanted) if tuple(systems) == ("all",) else list(systems)

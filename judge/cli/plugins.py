@@ -10,8 +10,8 @@ from judge import plugins as registry
 from judge.console import json_option
 from judge.document.terminal import emit_rows
 from judge.importers import base as importers
+from judge.papers.engine.papers import PAPERS
 from judge.providers import base as providers
-from judge.suites.papers import PAPERS
 from judge.types import attributes
 
 COLUMNS = ("kind", "name", "package", "target", "problem")

@@ -16,13 +16,13 @@ from judge.cli.score_output import emit_score
 from judge.console import combine_options, db_option, json_option, note, print_lines
 from judge.errors import Exit, UsageError
 from judge.gates import decide, output_option
+from judge.papers.engine.paper import Paper
+from judge.papers.engine.papers import PAPERS
+from judge.papers.engine.steps import Incomplete
 from judge.store import Store
-from judge.suites.paper import Paper
-from judge.suites.papers import PAPERS
-from judge.suites.steps import Incomplete
 
 if TYPE_CHECKING:
-    from judge.suites.board import Axis
+    from judge.papers.engine.board import Axis
 
 
 @click.group(cls=score_options.Papers)
@@ -97,7 +97,7 @@ def _command(paper: Paper) -> click.Command:
     @json_option
     @db_option
     def command(**options: Any) -> int:
-        from judge.suites.result import score as scored
+        from judge.papers.engine.result import score as scored
 
         # Papers without systems, judges or a correction do not have these options.
         options = {"systems": (), "judges": None, "reference": None, **options}
@@ -153,7 +153,7 @@ def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...],
     several = len(systems) > 1 or systems == ("all",)
     if not each:
         return (systems, "system") if several else ((), "system")
-    from judge.suites.chosen import judges
+    from judge.papers.engine.chosen import judges
 
     if several:
         raise UsageError(

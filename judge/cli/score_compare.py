@@ -21,8 +21,8 @@ from judge.document.csv import csv_text
 from judge.document.terminal import print_result
 from judge.errors import UsageError
 from judge.gates import decide, output_option
+from judge.papers.engine.papers import PAPERS
 from judge.store import Store
-from judge.suites.papers import PAPERS
 
 
 @click.command("compare")
@@ -79,9 +79,9 @@ def compare(first: str, second: str, **options: Any) -> None:
     --fail-if-worse runs a paired test, clustered by question, with Holm's correction for the given measures.
     At --confidence 0.95, at most 2.5 % of CI builds fail if nothing changed.
     """
-    from judge.suites.chosen import judges
-    from judge.suites.swap import swap, systems
-    from judge.suites.swap_document import as_document, list_differences
+    from judge.papers.engine.chosen import judges
+    from judge.papers.engine.swap import swap, systems
+    from judge.papers.engine.swap_document import as_document, list_differences
 
     on_systems = options["axis"] == "system"
     if on_systems and (options["system"] or options["reference"]):

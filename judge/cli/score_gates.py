@@ -13,8 +13,8 @@ from judge.errors import UsageError
 from judge.gates import Gate
 
 if TYPE_CHECKING:
+    from judge.papers.engine.paper import Paper
     from judge.scores.compare import Difference
-    from judge.suites.paper import Paper
     from judge.types import Measure
 
 On = Literal["value", "lower"]

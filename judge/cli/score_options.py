@@ -10,8 +10,8 @@ import click
 
 from judge.asking.scores import REPLICATES
 from judge.console import INSIDE, combine_options
-from judge.suites import papers
-from judge.suites.paper import Paper
+from judge.papers.engine import papers
+from judge.papers.engine.paper import Paper
 
 F = TypeVar("F", bound=Callable[..., Any])
 

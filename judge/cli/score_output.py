@@ -14,14 +14,14 @@ from judge.files import format_of, whole_file
 
 if TYPE_CHECKING:
     from judge.document.blocks import Document
-    from judge.suites.board import Board
-    from judge.suites.result import Result
+    from judge.papers.engine.board import Board
+    from judge.papers.engine.result import Result
 
 
 def emit_score(result: Result, as_json: bool, pages: Sequence[Path], confidence: float) -> None:
     """Print a score as JSON or as tables, and write it to the files."""
-    from judge.suites.board import make_single
-    from judge.suites.score_document import as_document
+    from judge.papers.engine.board import make_single
+    from judge.papers.engine.score_document import as_document
 
     _emit(
         "score",
@@ -36,7 +36,7 @@ def emit_score(result: Result, as_json: bool, pages: Sequence[Path], confidence:
 
 def emit_board(board: Board, as_json: bool, pages: Sequence[Path]) -> None:
     """Print a leaderboard as JSON or as tables, and write it to the files."""
-    from judge.suites.board_document import as_document
+    from judge.papers.engine.board_document import as_document
 
     _emit("board", board.as_json(), as_document(board), board, as_json, pages)
 
@@ -51,7 +51,7 @@ def _emit(
 ) -> None:
     from judge.document.formats import FORMATS
     from judge.document.terminal import print_result
-    from judge.suites.board_document import as_csv
+    from judge.papers.engine.board_document import as_csv
 
     print_result(schema, content, shown, as_json)
     # The JSON file is the printed JSON, and the CSV file has the columns of a leaderboard.

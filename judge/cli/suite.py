@@ -19,9 +19,9 @@ from judge.cli.score_output import emit_score
 from judge.console import db_option, json_option, note, notes
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
+from judge.papers.engine.paper import ScoreRequest
 from judge.run_options import RunOptions
 from judge.store import Store
-from judge.suites.paper import ScoreRequest
 
 
 def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

@@ -19,7 +19,13 @@ Each output is then about that passage.
 """
 
 CONDITIONS: Mapping[str, Mapping[str, str]] = {
-    "raguard": {"zero-context": "none", "top-K": "top:K", "oracle": DOCUMENT, "misleading": DOCUMENT},
+    "raguard": {
+        "zero-context": "none",
+        "top-K": "top:K",
+        "oracle": DOCUMENT,
+        "oracle-all": "oracle",
+        "misleading": DOCUMENT,
+    },
     "mirage": {"base": "none", "oracle": "oracle", "mixed": "fixed5", "retrieved-K": "top:K"},
     "urag": {
         "llm-only": "none",

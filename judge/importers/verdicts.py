@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from judge.errors import BadInput, UsageError
+from judge.free_text import read_alone
 from judge.importers.base import Bad
 from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, list_conditions
 from judge.store.export import find_task
@@ -37,8 +38,7 @@ class Verdicts:
         self._ids: Ids | None = None
         self._task = find_task(store, TASK)
         self._field = self._task.spec.questions[0].field
-        # The published files contain both True and TRUE as verdicts.
-        self._words = {label.lower(): label for label in self._task.domain(self._field)}
+        self._labels = self._task.domain(self._field)
         there = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items")]
         self._dataset = dataset or (there[0] if len(there) == 1 else None)
         self.datasets: set[str] = set()
@@ -78,7 +78,7 @@ class Verdicts:
         self.datasets.add(item.partition(":")[0])
         unit = self._ids.passage(answer.document, item)
         judgements = self._of.setdefault(answer.system, {})
-        word = self._words.get(answer.text.strip().lower())
+        word = read_alone(answer.text, self._labels)
         # Any other output is outside the options, and the score determines how it counts.
         labels = (Answered(self._field, word),) if word else ()
         status = Status.OK if word else Status.UNPARSED

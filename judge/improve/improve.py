@@ -8,14 +8,14 @@ from judge.improve.outcome import Improved, Tried, people_of
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import Rewriter
 from judge.labels.scope import Scope, read_panel
+from judge.papers.engine import contest
+from judge.papers.engine.contest import Contest
 from judge.prompts.load import Task
 from judge.runner.flow import Flow, Halted
 from judge.stats.parts import detectable
 from judge.store.runs import adopt
 from judge.store.splits import level_of
 from judge.store.study import Store
-from judge.suites import contest
-from judge.suites.contest import Contest
 
 
 class Improve:

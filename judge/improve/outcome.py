@@ -17,10 +17,10 @@ from judge.labels import relation
 from judge.labels.panel import Panel
 from judge.labels.scope import Scope, read_panel
 from judge.labels.split import Split
+from judge.papers.engine.contest import Contest
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store.study import Store
-from judge.suites.contest import Contest
 from judge.types import AnnotatorKind
 
 

@@ -53,7 +53,8 @@ FieldName = Annotated[str, BeforeValidator(_text), Field(pattern=r"^[a-z][a-z0-9
 Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_input_type)]
 
 
-WORDS = "words"
+WORDS, ALONE = "words", "alone"
+"""Values of `answer`: the label is somewhere in the reply, or the reply is the label (`judge.free_text.read_alone`)."""
 LABEL, TEXT = "{label}", "{text}"
 """The placeholders in the pattern `answer`: one for a label, and one for free text."""
 
@@ -211,7 +212,7 @@ class TaskSpec(_Strict):
     )
     answer: Words = Field(
         "",
-        description="for raw tasks, how the label is found in the reply: `words` (the label anywhere in the reply), or a line "
+        description="for raw tasks, how the label is found in the reply: `alone` (the reply is the label), `words` (the label anywhere in the reply), or a line "
         "with `{label}` in place of the label, such as `Answer: {label}`; for free text, a line with `{text}` "
         "(default: the whole reply)",
     )
@@ -320,9 +321,9 @@ class TaskSpec(_Strict):
         place = LABEL if question.labels else TEXT
         if question.labels and not self.answer:
             raise ValueError(
-                f"raw: 'answer' must say how to find the label in the reply: 'words', or a line that contains {place}"
+                f"raw: 'answer' must say how to find the label in the reply: 'alone', 'words', or a line that contains {place}"
             )
-        if self.answer and not (question.labels and self.answer == WORDS):
+        if self.answer and not (question.labels and self.answer in (WORDS, ALONE)):
             words = self.answer.replace(place, "", 1).strip()
             if self.answer.count(place) != 1 or not words or "\n" in self.answer:
                 raise ValueError(

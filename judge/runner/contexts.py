@@ -98,13 +98,21 @@ def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | N
 
 
 def contexts(store: Store, context: Context) -> dict[str, list[str]]:
-    """Return a mapping from each item to its passages. Items without passages are left out, except with `none`."""
+    """Return a mapping from each item to its passages. Items without passages are left out, except
+    with `none` and `top:K`.
+    """
     if context.kind == "none":
         passages_of: dict[str, list[str]] = {
             i: [] for (i,) in store.conn.execute("SELECT item_id FROM items ORDER BY rowid")
         }
     elif context.kind == "top" and context.ranking is not None:
-        passages_of = rankings.top(store, *context.ranking, context.k)
+        # A question for which nothing was retrieved is answered without passages.
+        query = (
+            "SELECT item_id FROM items WHERE dataset IN (SELECT i.dataset FROM rankings AS r JOIN items AS i "
+            "USING (item_id) WHERE r.name = ? AND r.stage = ?) ORDER BY rowid"
+        )
+        passages_of = {item: [] for (item,) in store.conn.execute(query, context.ranking)}
+        passages_of |= rankings.top(store, *context.ranking, context.k)
     elif context.kind in ("all", "fixed5"):
         query = "SELECT item_id, passage_id FROM passages WHERE position < ? ORDER BY item_id, position"
         passages_of = _group(store.conn.execute(query, [FIXED if context.kind == "fixed5" else ALL]))

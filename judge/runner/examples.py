@@ -40,7 +40,9 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
         name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None
     }
     if task.spec.unit == "passage":
-        inputs["passage"] = _passage(store, item)
+        title, inputs["passage"] = _passage(store, item)
+        # An example shows the same fields as the units that are judged.
+        inputs |= {"passage_title": title} if title else {}
     elif context:
         inputs["context"] = [_text(store, passage) for passage in context]
     field = task.spec.questions[0].field
@@ -56,21 +58,24 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
     return Example(inputs=shown, answers={field: answer}, rationale="", item_id=item)
 
 
-def _passage(store: Store, item: str) -> str:
+def _passage(store: Store, item: str) -> tuple[str | None, str]:
+    """Return the title and the text of the passage that an example on passages shows."""
     query = (
-        f"SELECT p.text FROM passages AS p LEFT JOIN {label_rows.ALL} ON l.unit_id = p.passage_id AND l.annotator_id = ? "
+        f"SELECT p.title, p.text FROM passages AS p LEFT JOIN {label_rows.ALL} ON l.unit_id = p.passage_id AND l.annotator_id = ? "
         "AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 WHERE p.item_id = ? "
         "ORDER BY coalesce(l.value = 'supporting', 0) DESC, p.position LIMIT 1"
     )
     row = store.conn.execute(query, [GOLD, _ROLE, item]).fetchone()
     if row is None:
         raise UsageError(f"--examples: '{item}' has no passage")
-    return str(row[0])
+    return row[0], str(row[1])
 
 
 def _text(store: Store, passage: str) -> str:
-    row = store.conn.execute("SELECT text FROM passages WHERE passage_id = ?", [passage]).fetchone()
-    return str(row[0])
+    """Return a passage as raw prompts show it: its title, if it has one, above its text."""
+    query = "SELECT title, text FROM passages WHERE passage_id = ?"
+    title, text = store.conn.execute(query, [passage]).fetchone()
+    return f"{title}\n{text}" if title else str(text)
 
 
 def _gold(store: Store, item: str, field: str) -> str | None:

@@ -18,6 +18,8 @@ from judge.stats.ratings import FloatArray
 from judge.types import Status
 
 SUPPORT = ("full", "partial", "none")
+INVENTED = "!"
+"""Separates the sentence's unit from a number in the id of an invented citation."""
 
 
 def score_citations(answers: pd.DataFrame) -> list[Score]:
@@ -120,7 +122,7 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
     of = np.repeat(sentences["unit_id"].to_numpy(), n)
     place = np.concatenate([np.arange(times) for times in n[n > 0]])
     extra = {
-        "unit_id": [f"{sentence}!{i}" for sentence, i in zip(of, place, strict=True)],
+        "unit_id": [f"{sentence}{INVENTED}{i}" for sentence, i in zip(of, place, strict=True)],
         "sentence_id": of,
         "label": "none",
         "status": str(Status.OK),

@@ -53,8 +53,8 @@ def score_at(
     mrr@k             only with `as_trec`, in place of ndcg_retrieved@k: 1 over the rank of the first relevant
                       passage, or 0 if none is among the first k
 
-    A query without a ranking has no value or, if `as_trec` is true, the value 0 (as in ir_measures). A query
-    without a judged passage has no value. A query without a relevant passage has no recall, F1 or NDCG
+    A query for which nothing was retrieved has the value 0 (as in ir_measures), because a retriever must not gain
+    by returning nothing. A query without a judged passage has no value. A query without a relevant passage has no recall, F1 or NDCG
     (trec_eval and MIRAGE's repository report 0). As in trec_eval, an unjudged passage counts as not relevant.
     A note gives the number of unjudged passages. If `complete` is true, passages without a grade are known to
     be irrelevant, and the note is left out. Raises BadInput if k < 1, a rank is not a whole number from 1, a
@@ -62,7 +62,7 @@ def score_at(
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
-    topics = _topics(queries, rankings, relevance, complete, 1, missing_is_zero=as_trec)
+    topics = _topics(queries, rankings, relevance, complete, 1)
     precision = topics.values(f"P_{k}")
     recall = topics.values(f"recall_{k}")
     named = {
@@ -95,7 +95,7 @@ def score_by_name(
     `P(rel=2)@10` counts passages with a grade of at least 2 as relevant; without `rel` the least relevant
     grade is 1. nDCG does not accept `rel`.
 
-    Queries without rankings or grades are treated as in `score_at` with `as_trec`. Raises the same errors as
+    Queries without rankings or grades are treated as in `score_at`. Raises the same errors as
     `score_at`, and UsageError for an unknown name or for nDCG with `rel`.
     """
     scores = []
@@ -113,7 +113,7 @@ def score_by_name(
                 + (f"@{match['depth']}" if match["depth"] else "")
             )
         relevant_from = int(match["rel"] or 1)
-        topics = _topics(queries, rankings, relevance, False, relevant_from, missing_is_zero=True)
+        topics = _topics(queries, rankings, relevance, False, relevant_from)
         kind, depth = match["kind"], match["depth"]
         if kind == "RR":
             # The library has no depth for the reciprocal rank, so the run is truncated.
@@ -138,16 +138,14 @@ class _Topics:
     qrels: dict[str, dict[str, int]]
     relevant_from: int
     complete: bool
-    ranked: BoolArray
+    has_qrels: BoolArray
     has_relevant: BoolArray
     has_gain: BoolArray
 
     @property
     def status(self) -> StatusArray:
-        """The status of each query: ok (0) if the query has grades and a ranking, else "not judged". If a
-        missing ranking counts as 0, a ranking is not required.
-        """
-        return np.where(self.ranked, 0, NOT_JUDGED_CODE).astype(np.int8)
+        """The status of each query: ok (0) if the query has grades, else "not judged"."""
+        return np.where(self.has_qrels, 0, NOT_JUDGED_CODE).astype(np.int8)
 
     def values(self, measure: str) -> FloatArray:
         """Return pytrec_eval's value of a measure for each query, or nan if it is undefined."""
@@ -160,7 +158,7 @@ class _Topics:
         by_query: dict[str, dict[str, float]] = evaluator.evaluate(self.run)
         values = [by_query.get(str(query), {}).get(measure, 0.0) for query in self.who.ids]
         needs = self.has_gain if measure.startswith("ndcg") else self.has_relevant
-        defined = self.ranked if measure.startswith("P_") else self.ranked & needs
+        defined = self.has_qrels if measure.startswith("P_") else self.has_qrels & needs
         return np.where(defined, np.array(values, dtype=np.float64), np.nan)
 
     def first(self, k: int) -> _Topics:
@@ -186,8 +184,8 @@ class _Topics:
         """Return notes on ungraded passages among the first k (None: all), and on queries that count although
         they have no ranking.
         """
-        missing = sum(str(query) not in self.run for query in self.who.ids[self.ranked])
-        note = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking and count as 0"
+        missing = sum(str(query) not in self.run for query in self.who.ids[self.has_qrels])
+        note = f"{missing} of {int(self.has_qrels.sum())} queries with grades have no ranking and count as 0"
         absent = (note,) if missing else ()
         nothing: dict[str, int] = {}
         n_first = n_unjudged = 0
@@ -211,7 +209,6 @@ def _topics(
     relevance: pd.DataFrame,
     complete: bool,
     relevant_from: int,
-    missing_is_zero: bool,
 ) -> _Topics:
     who = units(queries, "queries")
     where = check_rankings(rankings, who)
@@ -236,7 +233,7 @@ def _topics(
         qrels,
         relevant_from,
         complete,
-        ranked=np.array([missing_is_zero or name in run for name in ids], dtype=bool) & has_qrels,
+        has_qrels=has_qrels,
         has_relevant=np.array([grade >= relevant_from for grade in best], dtype=bool),
         has_gain=np.array([grade > 0 for grade in best], dtype=bool),
     )

@@ -1,7 +1,7 @@
 """Conformal label sets: sets of labels that contain the true label with a guaranteed probability.
 
 `thresholds` calibrates on one half of the questions. `members` forms the sets {k: score(k) <= threshold} on
-the other half, and `judge.scores.urag` measures these sets. The caller splits by question, so that no
+the other half, and `judge.papers.urag` measures these sets. The caller splits by question, so that no
 question is in both halves. The guarantee holds for exchangeable questions. With `exact`, sets can be empty.
 
 LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.

@@ -23,11 +23,11 @@ import yaml
 from judge import permissions
 from judge.addresses import ServerAddress, server
 from judge.errors import UsageError
+from judge.papers.engine.steps import Step
 from judge.permissions import Allowed, check_server
 from judge.prompts import load_task
 from judge.providers import base as providers
 from judge.providers.base import Settings
-from judge.suites.steps import Step
 from tests.cli.helpers import Judge, write_rows
 from tests.jobs.helpers import submit, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer

@@ -177,7 +177,7 @@ def test_a_kill_in_the_middle_leaves_nothing(store: Store, monkeypatch: pytest.M
 
 
 def test_a_score_reads_a_derived_judge_only_where_it_is_named(store: Store, tmp_path: Path) -> None:
-    from judge.suites import chosen
+    from judge.papers.engine import chosen
 
     a, b = run_ids(store)
     table = derive.read_runs(store, [a])

@@ -14,14 +14,14 @@ from judge.document.blocks import Document
 from judge.labels.reference import ReferenceLabels, available_references, resolve
 from judge.labels.scope import Scope, read_panel
 from judge.notes import code_of
+from judge.papers.engine import contest
+from judge.papers.engine.paper import ScoreRequest
+from judge.papers.engine.papers import PAPERS
+from judge.papers.engine.result import score
+from judge.papers.engine.swap import swap
 from judge.stats import MISSING
 from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
-from judge.suites import contest
-from judge.suites.paper import ScoreRequest
-from judge.suites.papers import PAPERS
-from judge.suites.result import score
-from judge.suites.swap import swap
 from judge.types import Measure
 from tests.annotate.agreement_helpers import document
 from tests.formats import garage_row, write_jsonl

@@ -25,9 +25,9 @@ from judge.cli.score import score as score_command
 from judge.cli.suite import suite as suite_command
 from judge.commands import command, use_writer
 from judge.errors import BadInput, UsageError
+from judge.papers.engine.papers import PAPERS
 from judge.run_options import WRITTEN, RunOptions
 from judge.store import Store
-from judge.suites.papers import PAPERS
 from tests.cli.helpers import Judge
 from tests.real import ROOT
 

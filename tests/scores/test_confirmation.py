@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.scores import confirmation
+from judge.papers import confirmation
 from tests.scores.helpers import numbers, points, table
 
 PAIRS = table("pair_id original counter", ("p1", "o1", "c1"), ("p2", "o2", "c2"), ("p3", "o3", "c3"))

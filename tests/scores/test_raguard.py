@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from judge.errors import BadInput
-from judge.scores import raguard
+from judge.papers import raguard
 from tests.scores.helpers import numbers, points, table
 
 COLUMNS = "unit_id item_id condition label gold role status"

@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judge.scores import faithfulness, raguard
+from judge.papers import raguard
+from judge.scores import faithfulness
 from judge.scores.score import split_by_stratum
 from tests.real import require
 from tests.scores.helpers import numbers, points

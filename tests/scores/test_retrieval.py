@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput, UsageError
-from judge.scores import raguard, retrieval
+from judge.papers import raguard
+from judge.scores import retrieval
 from tests.scores.helpers import numbers, points, table
 
 QUERIES = table("unit_id", ("q1",), ("q2",))
@@ -236,12 +237,13 @@ def test_only_the_first_reading_gives_the_oracle_its_100_percent() -> None:
     assert result["misleading_retrieval_recall@99[own/all]"] == pytest.approx(2 / 3)
 
 
-def test_a_claim_without_a_ranking_and_no_misleading_document() -> None:
+def test_a_claim_without_a_ranking_has_no_misleading_document() -> None:
+    """Finding 2: nothing was retrieved for claim c1, which owns a misleading document. It counts as 0."""
     some = LISTS[LISTS["item_id"] != "c1"]
     result = points(raguard.misleading(1, CLAIMS, DOCUMENTS, some))[
         "misleading_retrieval_recall@1[own/owning]"
     ]
-    assert (result.value, result.n_units, result.coverage) == (0.0, 1, 0.5)
+    assert (result.value, result.n_units, result.coverage) == (0.0, 2, 1.0)
     none = points(raguard.misleading(1, CLAIMS, DOCUMENTS.assign(role="supporting"), LISTS))
     assert none["misleading_retrieval_recall@1[own/owning]"].reason == "there are no units"
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.scores import urag
+from judge.papers import urag
 from judge.scores.score import Units
 from tests.scores.helpers import numbers, points, table
 
@@ -141,10 +141,10 @@ def test_ratio_to_the_model_alone() -> None:
 
 def test_halves_split_questions() -> None:
     questions = [f"q{i // 3}" for i in range(30)]
-    mask = urag.halves(questions)
+    mask = urag.random_half(questions)
     assert mask.sum() == 15
     assert all(len(set(mask[i : i + 3].tolist())) == 1 for i in range(0, 30, 3))
-    assert (urag.halves(questions) == mask).all()
+    assert (urag.random_half(questions) == mask).all()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import sys
 from tests.mutants import run_on, tell
 
 TESTS = ("tests/suites/test_three_systems.py", "tests/suites/test_systems.py", "tests/suites/test_runs.py")
-STUDY = "judge/suites/paper_study.py"
-SYSTEM = "judge/suites/system_reading.py"
+STUDY = "judge/papers/engine/paper_study.py"
+SYSTEM = "judge/papers/engine/system_reading.py"
 MUTANTS = {
     "imported verdicts on documents of any system": (
         STUDY,
@@ -17,17 +17,17 @@ MUTANTS = {
         "if r.task_id == task and r.imported]",
     ),
     "verdicts on documents of any model": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         "if run.task_id == task_id and run.model == system]",
         "if run.task_id == task_id]",
     ),
     "verdicts on documents of a judge that is called as the system": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         "if run.imported or run.added or not is_imported]",
         "if run]",
     ),
     "a run named with --run stands for a system": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         'self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)',
         "self.runs",
     ),
@@ -43,7 +43,7 @@ MUTANTS = {
         "        if imported and not self.request.also_generate:",
     ),
     "what a model added is not marked": (
-        "judge/suites/perform.py",
+        "judge/papers/engine/perform.py",
         "mark_added(store, report.run_id)",
         "pass",
     ),
@@ -60,43 +60,43 @@ MUTANTS = {
     ),
     "a ranking of another system": (SYSTEM, "if name not in others]", "if name]"),
     "the first ranking that there is (ConfirmBiasRAG)": (
-        "judge/suites/confirmation.py",
+        "judge/papers/engine/confirmation.py",
         "study.own_rankings(there)",
         "there[:1]",
     ),
     "a generating run of another system": (
-        "judge/suites/chosen.py",
+        "judge/papers/engine/chosen.py",
         'PURPOSE = ("context", "system", ',
         'PURPOSE = ("context", ',
     ),
-    "a run of another judge": ("judge/suites/chosen.py", "if run.model in models]", "if run.model]"),
+    "a run of another judge": ("judge/papers/engine/chosen.py", "if run.model in models]", "if run.model]"),
     "a run with other settings": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         "if wanted in (None, comparable(run))]",
         "if run]",
     ),
     "incomplete runs with other settings": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         "if all(len(_settings(part.runs)) == 1 for part in parts):",
         "if all(len(_settings(part.fullest)) == 1 for part in parts):",
     ),
     "each model of a system has settings of its own": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         'candidates[0][0].model if role == "judge" else ""',
         "candidates[0][0].model",
     ),
     "the newest setting is another judge's": (
-        "judge/suites/run_labels.py",
+        "judge/papers/engine/run_labels.py",
         "_settings([run for run in self.runs if run in runs_of_asker])",
         "_settings(self.runs)",
     ),
     "labels of every system's answers": (
-        "judge/suites/queries.py",
+        "judge/papers/engine/queries.py",
         'f"answer_system = {quoted(self.system)} AND answer_condition',
         'f"answer_condition',
     ),
     "option probabilities of any system (URAG)": (
-        "judge/suites/urag.py",
+        "judge/papers/engine/urag.py",
         "FROM answers WHERE system = ? AND",
         "FROM answers WHERE ? <> '' AND",
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.suites.papers import PAPERS
+from judge.papers.engine.papers import PAPERS
 from tests.answers.helpers import column
 from tests.formats import garage_row, write_jsonl
 from tests.suites.helpers import Judge, answers, board, cells, give, people

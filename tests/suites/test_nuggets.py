@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from judge.papers.engine.paper import ScoreRequest
+from judge.papers.engine.paper_study import PaperStudy
+from judge.papers.engine.papers import PAPERS
 from judge.store import Store
-from judge.suites.paper import ScoreRequest
-from judge.suites.paper_study import PaperStudy
-from judge.suites.papers import PAPERS
 from tests.formats import write_jsonl
 from tests.real import ROOT
 from tests.suites.helpers import Judge, Scored, answers, commands, give, items, people, score

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from judge.document.blocks import Figure
+from judge.papers.engine.route import PathPlace
+from judge.papers.engine.route_document import as_document
 from judge.stats.selective import PathStep
-from judge.suites.route import PathPlace
-from judge.suites.route_document import as_document
 
 
 def test_the_chosen_step_is_marked_although_the_first_one_tests_nothing() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.scores.mirage import CELLS
+from judge.papers.mirage import CELLS
 from tests.formats import mirage, raguard, write_jsonl
 from tests.suites.helpers import Judge, Scored, answers, give, import_garage, outputs, score
 from tests.suites.test_confirmation import CLAIMS, LISTS, PAIRS, STANCES, lists

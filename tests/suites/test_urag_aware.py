@@ -84,7 +84,7 @@ def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> 
     assert (shown["u:t2"], wrong["u:t2"]) == ("A. 0.700\nB. 0.300", "A. 0.300\nB. 0.700")
     generate = f"answers generate urag_aware -m scripted/hash --context all --shown {run}:wrong --estimate"
     prompt = judge(*shlex.split(generate), "--where", "item_id = 'u:c1'").out
-    block = prompt.partition("Probabilities:\n")[2].partition("\nAnswer:")[0]
+    block = prompt.partition("options:\n")[2].partition("\nAnswer:")[0]
     # Nothing beside it of what the first pass gave or what is right.
     assert "A. 0.100\nB. 0.900" in block and prompt.count("0.900") == 1 and "correct" not in prompt
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.errors import NothingToScore
-from judge.suites.paper import Paper, Part
+from judge.papers.engine.paper import Paper, Part
 
 if TYPE_CHECKING:
+    from judge.papers.engine.paper_study import PaperStudy
     from judge.scores.score import Score
-    from judge.suites.paper_study import PaperStudy
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
