@@ -224,9 +224,11 @@ class _Reader:
                 if name.startswith(f"{prefix}{group}."):
                     key = name.removeprefix(prefix)
                     labels[key.removeprefix(f"{group}.")] = self._value(source, key, prefix)
+            if group == "votes":
+                labels = fields.nest_votes(
+                    {name: fields.decode_votes(value, name) for name, value in labels.items()}
+                )
             for name, value in labels.items():
-                if group == "votes" and isinstance(value, str):
-                    value = fields.json_in(value, f"votes.{name}") if value else None
                 votes += read_votes(name, value, f"{prefix}{group}.{name}")
         return votes
 

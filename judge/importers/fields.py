@@ -233,6 +233,39 @@ class Labels:
             )
 
 
+def decode_votes(cell: Any, name: str) -> Any:
+    """Return a cell of the column `votes.NAME`: an object {annotator: label}, or one annotator's label as it is."""
+    is_label = "." in name and not (isinstance(cell, str) and cell.lstrip().startswith("{"))
+    if not isinstance(cell, str) or is_label:
+        return cell
+    return json_in(cell, f"votes.{name}") if cell else None
+
+
+def nest_votes(votes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return votes by field: {field: {annotator: label}}.
+
+    A column may also have one annotator's labels and the name `FIELD.ANNOTATOR`. A field's name may have dots too, so only a
+    column whose value is no object ends with an annotator.
+
+    Raises BadInput if a person has two votes for a field.
+    """
+    nested: dict[str, Any] = {}
+    for name, value in votes.items():
+        field, dot, person = name.rpartition(".")
+        if not dot or value in (None, "") or isinstance(value, dict):
+            field, people = name, value
+        else:
+            people = {person: value}
+        before = nested.get(field)
+        if not isinstance(before, dict) or not isinstance(people, dict):
+            nested[field] = before if people in (None, "") else people
+        elif twice := before.keys() & people.keys():
+            raise BadInput(f"'{min(twice)}' has two votes for the field", field=f"votes.{name}")
+        else:
+            nested[field] = {**before, **people}
+    return nested
+
+
 def refuse_maps(name: str, options: Options) -> None:
     """Raise UsageError if --map is used with a format whose columns are fixed."""
     if options.maps:

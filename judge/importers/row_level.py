@@ -73,8 +73,14 @@ class RowLevel:
                     labels_by_field[key.removeprefix(start)] = source[key]
             for field, path in self.groups[group]:
                 labels_by_field[field] = self._follow(source, path)
-            for field, raw in labels_by_field.items():
-                value = decode_cell(raw, group, group) if self._cells and group == "votes" else raw
+            if group == "votes":
+                labels_by_field = fields.nest_votes(
+                    {
+                        name: fields.decode_votes(raw, name) if self._cells else raw
+                        for name, raw in labels_by_field.items()
+                    }
+                )
+            for field, value in labels_by_field.items():
                 votes += make_votes(field, value, f"{place}{group}.{field}")
         return votes
 

@@ -20,11 +20,10 @@ JSON = (".jsonl", ".ndjson", ".json")
 DELIMITED = (".csv", *files.TABS)
 
 NOT_UTF_8 = (
-    "not UTF-8, but probably Windows-1252, or in another character set that a spreadsheet uses by itself: save the file "
-    "again as CSV with the character set UTF-8 (LibreOffice: 'Edit filter settings'; Excel: 'CSV UTF-8'), or convert it, e.g. "
-    "iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv"
+    "not UTF-8, although other lines of the file are: save the file again with one encoding (LibreOffice: 'Edit filter "
+    "settings'; Excel: 'CSV UTF-8')"
 )
-"""The error for a delimited table in another encoding."""
+"""The error for a damaged line of a table in UTF-8."""
 
 Row = tuple[int, Sequence[Json]]
 

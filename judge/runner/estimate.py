@@ -2,7 +2,8 @@
 
 Input tokens are estimated from a random sample of the pending units, at four characters per token. The
 number of output tokens is the mean over earlier replies. If there are none, it is estimated from the length
-of an answer in the task's format.
+of an answer in the task's format. The duration comes from the speed of the last run on the same server, and is
+unknown without one.
 """
 
 import json
@@ -10,6 +11,8 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 from judge.prompts.load import Task
 from judge.prompts.render import Mode
@@ -19,7 +22,6 @@ from judge.runner.identity import matching_runs
 from judge.runner.modes import mode_of
 from judge.runner.plan import Plan
 from judge.runner.prices import Price, find, free
-from judge.runner.rate import MOST
 from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker
 from judge.store import selection
 from judge.store.study import Store
@@ -42,7 +44,7 @@ FREE_TEXT = 80
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """The remaining work of a plan and its cost. Costs are in US dollars (None if no price is known); times
-    are in seconds.
+    are in seconds (None if this server has not labelled anything yet). `speed` says where the time comes from.
 
     `prefix_tokens` is the length of the constant part of each prompt. `basis` describes how token counts were
     estimated. `most_output_tokens` and `most` are upper bounds, which include repairs, second calls and the
@@ -61,9 +63,8 @@ class Forecast:
     batch: float | None
     most: float | None
     price: Price | None
-    latency: float
-    seconds: float
-    bound_by: str
+    seconds: float | None
+    speed: str
     basis: tuple[str, ...]
 
 
@@ -71,7 +72,6 @@ class Forecast:
 class _Measured:
     calls: int
     output: float
-    latency: float | None
 
 
 def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
@@ -106,8 +106,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
         f"output: {measured.calls} earlier replies" if measured
         else "output: an answer in the task's format; a model that reasons first uses more tokens, up to the limit"
     )  # fmt: skip
-    latency = (measured.latency if measured else None) or 1.0
-    concurrency = plan.concurrency or MOST
+    rate, speed = _measure_speed(store.conn, plan, facts.get("base_url"))
     first = requests[0].messages[: requests[0].prefix] if requests else ()
     prefix = round(sum(len(m.content) for m in first) / CHARACTERS_PER_TOKEN)
     into, total_out = round(plain * calls), round(out * calls)
@@ -125,9 +124,8 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
         batch=_cost(batch, plain, out, calls),
         most=bound_cost,
         price=price,
-        latency=latency,
-        seconds=calls * latency / concurrency,
-        bound_by=f"{concurrency} concurrent calls of {latency:.2g} s each",
+        seconds=0.0 if not calls else None if rate is None else calls / rate,
+        speed=speed,
         basis=tuple(basis),
     )
 
@@ -188,20 +186,49 @@ def _characters(request: Request) -> int:
 
 
 def _measure_replies(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
-    """Return the mean number of output tokens and the mean latency per reply.
+    """Return the mean number of output tokens per reply.
 
-    The means cover the first thousand calls in the newest run of this task with this model.
+    The mean covers the first thousand calls in the newest run of this task with this model.
     """
     query = """
-        SELECT count(*), avg(output_tokens), avg(latency) FROM (
-            SELECT output_tokens, latency FROM judgements
+        SELECT count(*), avg(output_tokens) FROM (
+            SELECT output_tokens FROM judgements
             WHERE run_id = (SELECT r.run_id FROM runs AS r WHERE r.task = ? AND r.model = ? AND EXISTS (
                 SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id AND j.output_tokens IS NOT NULL)
                 ORDER BY r.started DESC LIMIT 1)
             AND output_tokens IS NOT NULL LIMIT 1000)
     """
-    calls, output, latency = conn.execute(query, [plan.task.name, plan.model]).fetchone()
-    return _Measured(calls, output, latency) if calls else None
+    calls, output = conn.execute(query, [plan.task.name, plan.model]).fetchone()
+    return _Measured(calls, output) if calls else None
+
+
+def _measure_speed(conn: sqlite3.Connection, plan: Plan, server: Any) -> tuple[float | None, str]:
+    """Return the calls per second of the last run of this model on this server, and a sentence that names the run.
+
+    A run of the same task is preferred, because the length of the replies decides the speed. A pause in the run
+    counts as one call that took as long as its slowest one. Return None if there are fewer than two calls.
+    """
+    runs = """
+        SELECT r.run_id, r.task FROM runs AS r
+        WHERE r.model = ? AND json_extract(r.provider, '$.base_url') IS ?
+            AND EXISTS (SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id AND j.latency IS NOT NULL)
+        ORDER BY r.task = ? DESC, r.started DESC LIMIT 1
+    """
+    calls = """
+        SELECT 86400 * julianday(judged_at), latency FROM judgements
+        WHERE run_id = ? AND latency IS NOT NULL ORDER BY judged_at DESC LIMIT 1000
+    """
+    run = conn.execute(runs, [plan.model, server, plan.task.name]).fetchone()
+    rows = conn.execute(calls, [run[0]]).fetchall() if run else []
+    if len(rows) < 2:
+        return None, "unknown: this server has no run yet, so judge 20 units first (-n 20)"
+    times = [time for time, _ in rows]
+    longest = max(latency for _, latency in rows)
+    taken = sum(min(later - earlier, longest) for later, earlier in pairwise(times))
+    # The first call has taken its own time before it was stored.
+    taken += rows[-1][1]
+    rate = len(rows) / taken if taken > 0 else None
+    return rate, f"at {rate:.2g} calls a second, as in the run {run[0]} of {run[1]}" if rate else "unknown"
 
 
 def _answer_tokens(task: Task, mode: Mode) -> float:

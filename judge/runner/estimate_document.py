@@ -29,4 +29,4 @@ def _about(e: Any) -> Iterator[tuple[str, str]]:
         saved = "" if e.cached == e.online else f", with a cached prompt prefix {format_dollars(e.cached)}"
         most = "" if e.most is None else f"; at most {format_dollars(e.most)} if no call has to be repeated"
         yield "cost", f"online {format_dollars(e.online)}{saved}; {batch}{most} ({e.price.source})"
-    yield "time", f"about {format_duration(e.seconds)}, assuming {e.bound_by}"
+    yield "time", e.speed if e.seconds is None else f"about {format_duration(e.seconds)}, {e.speed}"

@@ -26,7 +26,15 @@ def row(**changes: Any) -> dict[str, Any]:
 def test_answers_sentences_and_citations_become_units(judge: Judge, items: None) -> None:
     done = judge("systems", "import", EXAMPLES / "answers.jsonl", "--json")
     # tea 2 + 3 sentences, bridge 1 + 1, ferry 1 + 1; citations 2 + 3, 1 + 2, 0 + 1.
-    counts = {"answers": 6, "sentences": 9, "citations": 9, "claims": 0, "labels": 3, "unchanged": 0}
+    counts = {
+        "answers": 6,
+        "empty": 0,
+        "sentences": 9,
+        "citations": 9,
+        "claims": 0,
+        "labels": 3,
+        "unchanged": 0,
+    }
     assert checked(done.out, "systems_import")["rows"] == [
         {"file": str(EXAMPLES / "answers.jsonl"), **counts, "skipped": 0}
     ]
@@ -70,7 +78,6 @@ BAD = [
     ),
     (row(cited="[cite_1][8]"), "cites '8', but the item has no such passage"),
     (row(context=["nowhere"]), "field 'context': 'rag:tea' has no passage 'nowhere'"),
-    (row(text=None), "field 'text': missing"),
     (row(text=["a"]), "field 'text': must be text, not a list"),
     (row(text="a\0b"), "field 'text': contains a NUL character"),
     (row(system=None), "field 'system': missing"),
@@ -192,8 +199,8 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
     ]
     assert column("SELECT value FROM labels WHERE field = 'ok'") == ["1"]
     maps = "--map id=q --map text=reply --system m"
-    message = judge("systems", "import", path, *shlex.split(maps), code=1).err
-    assert "field 'text': missing" in message
+    message = judge("systems", "import", path, *shlex.split(maps), code=2).err
+    assert "--map text=reply: no row has 'reply'" in message
     assert "'words' is not a key" in judge("systems", "import", path, "--map", "words=output", code=2).err
     gone = judge("systems", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err
     assert "--map meta=nothing: no row has 'nothing'; the keys of the first row are: id, system" in gone
@@ -248,3 +255,26 @@ def test_garage_human_answers(judge: Judge, tmp_path: Path) -> None:
         ("garage:g3@human@default", "", "[]"),
     ]
     assert "grounding" not in column("SELECT meta FROM answers")[0], "the passages are not kept twice"
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_empty_null_and_absent_answers_are_kept_and_counted(
+    judge: Judge, items: None, tmp_path: Path, ending: str
+) -> None:
+    """One rule for all formats: a system that says nothing has failed, and its failure counts."""
+    given = [{"id": "tea", "text": "Tea."}, {"id": "bridge", "text": ""}, {"id": "ferry", "text": None}]
+    path = tmp_path / f"a.{ending}"
+    if ending == "csv":
+        path.write_text("id,text\n" + "".join(f"{r['id']},{r['text'] or ''}\n" for r in given), "utf-8")
+    else:
+        path.write_text("".join(json.dumps(r) + "\n" for r in given), "utf-8")
+    done = judge("systems", "import", path, "--system", "m", "--json")
+    (counted,) = json.loads(done.out)["rows"]
+    assert (counted["answers"], counted["empty"]) == (3, 2)
+
+
+def test_a_file_in_which_no_row_has_a_text_has_no_answers(judge: Judge, items: None, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "tea", "text": null}\n', "utf-8")
+    assert "field 'text'" in judge("systems", "import", path, "--system", "m", code=1).err
+    assert rows("SELECT count(*) FROM answers") == [(0,)]

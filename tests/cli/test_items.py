@@ -21,6 +21,7 @@ def test_import_says_what_is_new(judge: Judge, rows: Path) -> None:
         "items": 2,
         "passages": 4,
         "answers": 0,
+        "empty": 0,
         "labels": 4,
     }
     votes = {"read": 4, "stored": 4, "already_there": 0, "conflict": 0, "quarantined": 0, "left_out": 0, "reasons": {}}  # fmt: skip

@@ -13,5 +13,5 @@ def test_each_says_what_it_is(name: str) -> None:
 
 
 def test_unknown_format() -> None:
-    with pytest.raises(UsageError, match="no format 'xml'; available formats: beir, claim-pairs, csv,"):
+    with pytest.raises(UsageError, match="no format 'xml'; available formats: beir, chat, claim-pairs, csv,"):
         base.get("xml")

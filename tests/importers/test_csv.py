@@ -89,7 +89,7 @@ def test_bad_rows(tmp_path: Path, body: bytes, place: tuple[int, str], reason: s
 def test_broken_json_in_a_cell(tmp_path: Path, column: str, cell: str) -> None:
     quoted = cell.replace('"', '""')
     loaded = load("csv", write(tmp_path / "d.csv", f'id,claim,{column}\n1,c,"{quoted}"\n'))
-    assert loaded.places == [("d.csv", 2, column.partition(".")[0])]
+    assert loaded.places == [("d.csv", 2, column)]
 
 
 def test_a_path_into_a_cell_that_is_nested_too_deeply_is_in_no_row(tmp_path: Path) -> None:
@@ -126,3 +126,22 @@ def test_header_only(tmp_path: Path) -> None:
 def test_a_cell_over_pythons_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "d.csv", "id,claim\n1," + "x" * 200_000 + "\n")
     assert len(load("csv", path).items[0].claim or "") == 200_000
+
+
+def test_votes_may_have_a_column_for_each_person(tmp_path: Path) -> None:
+    text = (
+        "id,claim,passages.text,passages.votes.relevant.me,passages.votes.relevant.bob,votes.claim_verdict.me\n"
+        "1,c,t,yes,,true\n2,c,u,no,yes,\n"
+    )
+    loaded = load("csv", write(tmp_path / "d.csv", text))
+    assert not loaded.bads
+    first, second = loaded.items
+    human = AnnotatorKind.HUMAN
+    assert first.passages[0].votes == [Vote("relevant", "yes", "me", human)]
+    assert first.votes == [Vote("claim_verdict", "true", "me", human)]
+    assert {(v.annotator, v.value) for v in second.passages[0].votes} == {("me", "no"), ("bob", "yes")}
+
+
+def test_two_votes_of_a_person_are_an_error(tmp_path: Path) -> None:
+    text = 'id,claim,votes.f,votes.f.me\n1,c,"{""me"": ""a""}",b\n'
+    assert load("csv", write(tmp_path / "d.csv", text)).places == [("d.csv", 2, "votes.f.me")]

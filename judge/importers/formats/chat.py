@@ -90,17 +90,17 @@ def flatten(record: Any, turns: str) -> list[dict[str, Any]]:
     messages = [
         part
         for number, message in enumerate(fields.listing(listed, name))
-        for part in _read(message, f"{name}.{number}")
+        for part in _read_message(message, f"{name}.{number}")
     ]
-    asked = [n for n, (role, text) in enumerate(messages) if role == USER and text.strip()]
-    if not asked:
+    questions = [n for n, (role, text) in enumerate(messages) if role == USER and text.strip()]
+    if not questions:
         raise BadInput("the conversation has no user message with text", field=name)
     rest = {key: value for key, value in record.items() if key != name}
     rows = []
-    for place, start in enumerate(asked):
-        if turns != "all" and start != asked[-1]:
+    for place, start in enumerate(questions):
+        if turns != "all" and start != questions[-1]:
             continue
-        end = asked[place + 1] if place + 1 < len(asked) else len(messages)
+        end = questions[place + 1] if place + 1 < len(questions) else len(messages)
         answers = [n for n in range(start + 1, end) if messages[n][0] == ASSISTANT and messages[n][1].strip()]
         seen = messages[: answers[-1]] if answers else messages[:end]
         row = {**rest, "question": messages[start][1], "answer": messages[answers[-1]][1] if answers else ""}
@@ -126,7 +126,7 @@ def _meta(rest: Mapping[str, Any]) -> dict[str, Any]:
     return dict(meta) if isinstance(meta, dict) else {} if meta in (None, "") else {"meta": meta}
 
 
-def _read(message: Any, place: str) -> Iterator[tuple[str, str]]:
+def _read_message(message: Any, place: str) -> Iterator[tuple[str, str]]:
     """Yield (role, text) for a message and, before it, for each tool result in its content."""
     message = fields.mapping(message, place)
     # LangChain writes a message's fields under `data`, or with the class as the last part of `id` under `kwargs`.
