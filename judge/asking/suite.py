@@ -83,7 +83,7 @@ def suite(
     def missing(is_first: bool) -> Incomplete | None:
         # Only at first: a unit that fails again would be asked about without end.
         retry = options.retry if is_first else ()
-        return _missing(store, paper, [replace(one, retry=retry) for one in each])
+        return _missing(store, paper, [replace(each_request, retry=retry) for each_request in each])
 
     def plan_of(step: Step) -> Plan:
         return _plan(store, step, model, options)
