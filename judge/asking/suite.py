@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from judge.asking.run import Stop, make_plan, provider_of, task_of
+from judge.commands import command
 from judge.errors import UsageError
 from judge.papers.engine.paper import Paper, ScoreRequest
 from judge.papers.engine.steps import Incomplete, Step
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from judge.papers.engine.perform import Performed
     from judge.papers.engine.result import Result
     from judge.providers.base import Provider
+    from judge.runner.estimate import Forecast
     from judge.runner.plan import Plan, RunDisplay
 
 ASKING = (
     *("concurrency", "patience", "retry", "max", "temperature", "answers", "rationale", "asked_as"),
-    *("prompts", "base_url", "settings"),
+    *("max_output_tokens", "prompts", "base_url", "settings"),
 )
 """The options of a run that a suite supports.
 
@@ -75,30 +77,13 @@ def suite(
     from judge.runner.generate import check_origin
 
     provider = provider_of(model, options)
-    wanted = replace(
-        request,
-        models=(options.asked_as or model,),
-        settings=_settings(options, given, provider),
-        prompts=options.prompts,
-        retry=(),
-    )
+    wanted = _requested(request, model, options, given, provider)
     each = [replace(wanted, system=system) for system in systems or (None,)]
 
     def missing(is_first: bool) -> Incomplete | None:
-        steps: list[Step] = []
-        for each_request in each:
-            try:
-                scored(
-                    store,
-                    paper,
-                    # Only at first: a unit that fails again would be asked about without end.
-                    replace(each_request, retry=options.retry) if is_first else each_request,
-                    # Only the missing steps count here, so no interval is computed.
-                    interval=None,
-                )
-            except Incomplete as lacking:
-                steps += lacking.steps
-        return Incomplete(paper.name, steps) if steps else None
+        # Only at first: a unit that fails again would be asked about without end.
+        retry = options.retry if is_first else ()
+        return _missing(store, paper, [replace(each_request, retry=retry) for each_request in each])
 
     def plan_of(step: Step) -> Plan:
         return _plan(store, step, model, options)
@@ -106,13 +91,106 @@ def suite(
     # Only the limits of this plan are used, so any task will do.
     plain = replace(options, rationale=None, prompts=None, recipe=None)
     limits = make_plan("qa_answer", model, plain, store)
-    done = asyncio.run(_perform(store, missing, provider, limits, plan_of, watch, report_line, stop))
+
+    def check_probabilities(opened: Provider) -> None:
+        _check_probabilities(paper, request, opened, options, model)
+
+    done = asyncio.run(
+        _perform(store, missing, provider, limits, plan_of, watch, report_line, stop, check_probabilities)
+    )
     if done.stopped is not None:
         return SuiteDone(done, (), wanted)
     results = [scored(store, paper, each_request, **score) for each_request in each]
     if any(gap.system in wanted.models for result in results for gap in result.lacking):
         check_origin(store, wanted.models[0], request.also_generate)
     return SuiteDone(done, results, wanted)
+
+
+def estimate_suite(
+    store: Store,
+    paper: Paper,
+    request: ScoreRequest,
+    systems: Sequence[str],
+    model: str,
+    options: RunOptions,
+    given: Collection[str],
+) -> list[tuple[Step, Forecast | None]]:
+    """Return the steps that `suite` would perform first, each with an estimate (None: the step calls no model).
+
+    No model is called. Later steps depend on the results of these steps, so they are not known yet.
+    """
+    from judge.papers.engine.perform import prepare
+    from judge.runner.estimate import estimate
+    from judge.runner.plan import Plan as RunPlan
+
+    provider = provider_of(model, options)
+    wanted = _requested(request, model, options, given, provider)
+    lacking = _missing(
+        store, paper, [replace(wanted, system=system, retry=options.retry) for system in systems or (None,)]
+    )
+    result: list[tuple[Step, Forecast | None]] = []
+    try:
+        for step in lacking.steps if lacking is not None else ():
+            forecast = None
+            if step.kind in ("run", "generate"):
+                prepared = prepare(store, step, _plan(store, step, model, options))
+                plan = prepared if isinstance(prepared, RunPlan) else prepared.with_contexts()
+                forecast = estimate(store, plan, provider)
+            result.append((step, forecast))
+    finally:
+        asyncio.run(provider.close())
+    return result
+
+
+def _requested(
+    request: ScoreRequest, model: str, options: RunOptions, given: Collection[str], provider: Provider
+) -> ScoreRequest:
+    """Return the request with this model as the judge, and with the settings by which its runs are recognised."""
+    return replace(
+        request,
+        models=(options.asked_as or model,),
+        settings=_settings(options, given, provider),
+        prompts=options.prompts,
+        retry=(),
+    )
+
+
+def _missing(store: Store, paper: Paper, requests: Sequence[ScoreRequest]) -> Incomplete | None:
+    """Return the missing steps of all requests, or None if nothing is missing."""
+    from judge.papers.engine.result import score as scored
+
+    steps: list[Step] = []
+    for request in requests:
+        try:
+            # Only the missing steps count here, so no interval is computed.
+            scored(store, paper, request, interval=None)
+        except Incomplete as lacking:
+            steps += lacking.steps
+    return Incomplete(paper.name, steps) if steps else None
+
+
+def _check_probabilities(
+    paper: Paper, request: ScoreRequest, provider: Provider, options: RunOptions, model: str
+) -> None:
+    """Raise UsageError if the requested parts need label probabilities, and the server does not return them.
+
+    The message names the parts that can be computed without them.
+    """
+    needing = [
+        part.name
+        for part in paper.parts
+        if part.probabilities and (not request.parts or part.name in request.parts)
+    ]
+    if not needing or (provider.label_codes and options.answers in ("auto", "codes")):
+        return
+    others = [part.name for part in paper.parts if not part.probabilities]
+    rest = command(
+        f"judge suite {paper.name}", "-m", model, *(w for name in others for w in ("--part", name))
+    )
+    raise UsageError(
+        f"{model} returns no probabilities of the options, which these parts need: {', '.join(needing)}. No unit was judged. "
+        f"Without probabilities, only {', '.join(others)} can be computed: {rest}"
+    )
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
@@ -165,8 +243,12 @@ async def _perform(
     watch: Callable[[], RunDisplay],
     report_line: Callable[[str], None],
     stop: Stop | None,
+    check_probabilities: Callable[[Provider], None],
 ) -> Performed:
-    """Perform the missing steps. The provider is opened only if steps are missing."""
+    """Perform the missing steps. The provider is opened only if steps are missing.
+
+    `check_probabilities` raises UsageError if the paper needs probabilities that the open provider does not return.
+    """
     from judge.papers.engine.perform import Performed, perform
     from judge.runner import open_patiently
 
@@ -177,6 +259,8 @@ async def _perform(
         return Performed()
     try:
         limits = await open_patiently(provider, limits, store=store)
+        # The provider has been probed by now, and no unit has been judged.
+        check_probabilities(provider)
         return await perform(store, missing, provider, plan_of, limits, watch, report_line)
     finally:
         await provider.close()

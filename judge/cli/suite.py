@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.asking.scores import INTERVALS, paper_of
-from judge.asking.suite import ASKING
+from judge.asking.suite import ASKING, estimate_suite
 from judge.asking.suite import suite as make
 from judge.cli import leaderboard, score_options
+from judge.cli.estimate import estimate_option
 from judge.cli.options import options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.score_output import emit_score
 from judge.console import db_option, json_option, note, notes
+from judge.document.terminal import emit_rows
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
 from judge.papers.engine.paper import ScoreRequest
+from judge.papers.engine.steps import Step
 from judge.run_options import RunOptions
 from judge.store import Store
+
+if TYPE_CHECKING:
+    from judge.runner.estimate import Forecast
 
 
 def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -51,6 +58,7 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     "--sample", type=int, metavar="SEED", help="With -n: random seed for drawing a sample of the questions."
 )
 @options_of(*ASKING)
+@estimate_option
 @output_option(
     ".html",
     ".md",
@@ -93,6 +101,9 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     )
     with Store.open(options["db"], create=False) as store:
         systems = leaderboard.names_of(store, paper, wanted, options["systems"])
+        if options["is_estimate"]:
+            steps = estimate_suite(store, paper, wanted, systems, model, run_settings, given)
+            return _print_estimate(steps, paper.name, options["as_json"])
         # If systems are compared later, their single scores need no intervals.
         score = {"interval": None} if len(systems) > 1 else score_options.get_interval_settings(INTERVALS)
         done = make(
@@ -119,3 +130,25 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
         else:
             emit_score(done.results[0], options["as_json"], options["output"].pages, INTERVALS["confidence"])
     return Exit.DONE if done.has_every_label else Exit.INCOMPLETE
+
+
+def _print_estimate(steps: Sequence[tuple[Step, Forecast | None]], paper_name: str, as_json: bool) -> int:
+    """Print the cost of the steps that the suite would perform first."""
+    rows = [
+        {
+            "step": step.why,
+            "calls": None if forecast is None else forecast.calls,
+            "input_tokens": None if forecast is None else forecast.input_tokens,
+            "output_tokens": None if forecast is None else forecast.output_tokens,
+            "dollars": None if forecast is None else forecast.online,
+            "seconds": None if forecast is None else forecast.seconds,
+        }
+        for step, forecast in steps
+    ]
+    emit_rows("suite_estimate", rows, list(rows[0]) if rows else ["step"], as_json)
+    note(
+        "note: later steps depend on the results of these steps and are not included"
+        if steps
+        else f"nothing is missing: judge score {paper_name} computes the scores without a model call"
+    )
+    return Exit.DONE

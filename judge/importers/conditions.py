@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from judge.paper_files import read_declarations
+
 DOCUMENT = "one document"
 """The value in `CONDITIONS` for conditions in which the system sees only one passage at a time.
 
@@ -19,23 +21,11 @@ Each output is then about that passage.
 """
 
 CONDITIONS: Mapping[str, Mapping[str, str]] = {
-    "raguard": {
-        "zero-context": "none",
-        "top-K": "top:K",
-        "oracle": DOCUMENT,
-        "oracle-all": "oracle",
-        "misleading": DOCUMENT,
-    },
-    "mirage": {"base": "none", "oracle": "oracle", "mixed": "fixed5", "retrieved-K": "top:K"},
-    "urag": {
-        "llm-only": "none",
-        "plain": "all",
-        "irrelevant": "all+noise:10",
-        "self-aware": "all+self-aware",
-        "wrong-aware": "all+wrong-aware",
-    },
+    name: declaration["conditions"]
+    for name, declaration in read_declarations().items()
+    if "conditions" in declaration
 }
-"""Maps each paper to {the paper's name for a condition: the system's input}."""
+"""Maps each paper to {the paper's name for a condition: the system's input}. Papers declare them."""
 _NUMBER = re.compile(r"(?<=[-:])\d+")
 _CONTEXT = re.compile(r"(none|all|fixed5|top:\d+(:.+)?|oracle(:.+)?|misleading(:.+)?)(\+.+)?")
 

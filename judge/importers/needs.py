@@ -7,14 +7,15 @@ from collections.abc import Iterable
 
 from judge.commands import command
 from judge.importers.conditions import DOCUMENT, name_of
+from judge.paper_files import read_declarations
 from judge.retrieve import NAME
 from judge.store.listing import formats_of, list_outputs
 from judge.store.study import Store
 
 NEEDED = {
-    "mirage": ("base", "oracle", "mixed"),
-    "raguard": ("zero-context", "top-", "oracle", "ranking"),
-    "urag": ("llm-only", "plain"),
+    name: declaration["needed"]
+    for name, declaration in read_declarations().items()
+    if "needed" in declaration
 }
 """Maps a data set's format to the conditions that its paper requires.
 

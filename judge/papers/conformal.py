@@ -7,6 +7,7 @@ person should check it. `judge.papers.urag` and `judge.stats.conformal` do the a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             f"{len(out)} units are left out, because they are in the sealed test of {task}, which was not opened for this run"
         )
     table["name"] = table["unit_id"].map(names).astype(object)
-    all_choices = choices(study, table, run, field, letters, truth, name="name")
+    all_choices = replace(choices(study, table, run, field, letters, truth, name="name"), named=None)
     known: BoolArray = np.asarray(all_choices.correct >= 0, dtype=bool)
     if not known.any():
         raise BadInput(
@@ -72,6 +73,11 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         )
     labelled_choices = all_choices.restrict(known)
     mask = halves(study, labelled_choices, None)
+    if not labelled_choices.restrict(mask).known.any():
+        raise BadInput(
+            "no unit has both label probabilities and a true label, so calibration is impossible: use a model that returns "
+            "token probabilities (openai, llamacpp) with --answers auto or codes"
+        )
     cal, test = labelled_choices.restrict(mask), labelled_choices.restrict(~mask)
     by_class = study.option("thresholds") == "label"
     scores = urag.scores(cal, test, alpha=alpha, by_class=by_class)

@@ -20,7 +20,7 @@ Tables (see `judge.scores.columns`):
     relevant   the same, judged against the relevant passages only
     passages   unit_id, item_id, label (one of CLASSES), relevant (optional: evidence_relevant as bool)
 
-For published results, see `judge.scores.published`.
+For published results, see `judge.papers.engine.published`.
 """
 
 from __future__ import annotations

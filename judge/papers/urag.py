@@ -75,7 +75,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     mask = halves(study, answered, split)
     study.note(f"context {context}; probabilities are renormalised over the options of each question")
     all_scores = _scores(study, mask, calibrator, answered)
-    result = list(all_scores) if study.part("sets") else []
+    result = list(all_scores) if study.part("sets") else _brief(all_scores)[: study.part("accuracy")]
     brief = _brief(all_scores)
     if study.part("classes"):
         for letter, some in per_class(brief, answered.restrict(~mask)).items():
@@ -138,7 +138,8 @@ def _score_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None
     """
     base = _scores(study, halves(study, alone, split), alone, alone)
     reason = f"no outputs under {study.lacking[0].condition}"
-    result = [score.drop_values(reason) for score in base] if study.part("sets") else []
+    dropped = [score.drop_values(reason) for score in base]
+    result = dropped if study.part("sets") else _brief(dropped)[: study.part("accuracy")]
     if study.part("ratio"):
         brief = _brief(base)
         result += [score.rename(f"{score.measure}_without") for score in brief]
@@ -292,6 +293,10 @@ SCORES: tuple[ConformalScore, ...] = ("lac", "aps")
 
 
 NO_DISTRIBUTION = "no probabilities, or no correct answer"
+NO_PROBABILITIES = (
+    "no calibration question has option probabilities; use a model that returns token probabilities (openai, llamacpp) "
+    "with --answers auto or codes, or import probabilities"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +314,8 @@ class Choices:
     available: BoolArray
     correct: IntArray
     status: StatusArray | None = None
+    named: IntArray | None = None
+    """The option that each answer names in its text, or -1. It is used if an answer has no probabilities."""
 
     @classmethod
     def build(
@@ -358,6 +365,7 @@ class Choices:
             self.available[mask],
             self.correct[mask],
             None if self.status is None else self.status[mask],
+            None if self.named is None else self.named[mask],
         )
 
 
@@ -447,7 +455,12 @@ def scores(
     set_size    mean number of options in a set
     empty_sets  share of empty sets (never with APS under `urag_repo`, which uses the top option instead)
     """
-    made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
+    there = bool(calibration.known.any())
+    # Without any probabilities, only the accuracy of the named options can be computed.
+    nothing = np.zeros(test.available.shape, dtype=bool)
+    made = Sets(nothing, nothing, np.zeros(1), np.zeros(1))
+    if there:
+        made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))
     n_cal = int(calibration.known.sum())
     fit = calibration.restrict(calibration.known)
@@ -456,24 +469,25 @@ def scores(
     one_each = n_present(calibration.units.clusters) == len(calibration.units)
     noun = "questions" if one_each else "units"
     fitted = f"{n_cal} questions" if one_each else f"{n_cal} units of {n_questions} questions"
-    notes = [f"alpha {alpha:g}, {convention} quantile, calibrated on {fitted}"]
+    notes = [f"alpha {alpha:g}, {convention} quantile, calibrated on {fitted}"] if there else []
     lost = len(calibration.units) - n_cal
-    if lost:
+    if lost and there:
         notes.append(f"{lost} calibration {noun} left out: {NO_DISTRIBUTION}")
     if by_class:
         notes.append("each label is calibrated on the units whose true label it is")
         notes += note_few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
-    elif np.isinf(made.limits_lac).any():
+    elif there and np.isinf(made.limits_lac).any():
         notes.append(f"{n_cal} calibration {noun} are too few for alpha {alpha:g}: every set is full")
-    elif convention == "exact":
+    elif there and convention == "exact":
         # The other convention's quantile has no such guarantee, and its sets are not full if units are few.
         notes += note_few_questions(fit.units.clusters, fit.correct, alpha=alpha)
 
     def score(measure: str, values: FloatArray) -> Score:
-        kept = np.where(known, values, np.nan)
-        return score_values(
+        kept = np.where(known & there, values, np.nan)
+        made_score = score_values(
             measure, test.units, kept, test.status, reason=NO_DISTRIBUTION, notes=tuple(notes)
         )
+        return made_score if there else made_score.drop_values(NO_PROBABILITIES)
 
     failed = np.zeros(len(known), dtype=bool)
     if test.status is not None:
@@ -484,7 +498,11 @@ def scores(
     covered = [kept[rows, correct].astype(np.float64) for kept in (made.lac, made.aps)]
     size = [kept.sum(axis=1).astype(np.float64) for kept in (made.lac, made.aps)]
     right = np.where(failed, 0.0, np.where(known, filled.argmax(axis=1) == test.correct, np.nan))
-    status = None if test.status is None else np.where(failed, 0, test.status).astype(np.int8)
+    if test.named is not None:
+        # An answer without probabilities still names an option.
+        by_text = ~known & (test.named >= 0) & (test.correct >= 0)
+        right = np.where(by_text, test.named == test.correct, right)
+    status = None if test.status is None else np.where(np.isnan(right), test.status, 0).astype(np.int8)
     failure_notes = (
         (f"{int(failed.sum())} questions without an answer count as wrong",) if failed.any() else ()
     )
@@ -603,25 +621,17 @@ def choices(
     known: BoolArray = np.asarray(~np.isnan(np.where(there, logits, 0.0)).any(axis=1), dtype=bool)
     # The softmax is undefined for a question without available options.
     there[~there.any(axis=1)] = True
-    return Choices.build(
+    position = {letter: k for k, letter in enumerate(letters)}
+    made = Choices.build(
         Units.build(table[name], table["question_id"]),
         tuple(letters),
         logits,
         [answer if answer in letters else None for answer in given],
         there,
-        statuses(_failures(table, letters, known), known & table["label"].notna().to_numpy()),
+        statuses(table, known & table["label"].notna().to_numpy()),
     )
-
-
-def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
-    """Return the table with the system's failures marked as "no answer".
-
-    Failures are empty replies, and replies that name no option and have no probabilities.
-    """
-    label = table["label"]
-    # A reply without a valid option is a failure of the system; a missing label is a failure of the judge.
-    none = label.notna() & ~label.astype(str).str.strip().isin(letters) & ~known
-    return table.assign(status=table["status"].astype(object).mask(none, NO_ANSWER)) if none.any() else table
+    named = np.asarray(table["label"].map(position).fillna(-1), dtype=np.int64)
+    return replace(made, named=named)
 
 
 def _logits(
@@ -695,14 +705,7 @@ def halves(study: PaperStudy, all_choices: Choices, split: Mapping[str, str] | N
         mask = random_half(list(questions))
         study.note("calibrated on half of the questions, drawn with seed 0")
     _refuse_empty(mask)
-    if not all_choices.restrict(mask).known.any():
-        raise BadInput(
-            f"no question has both label probabilities and a true label, so calibration is impossible: {NONE}"
-        )
     return np.asarray(mask, dtype=bool)
-
-
-NONE = "use a model that returns token probabilities (openai, llamacpp) with --answers auto or codes"
 
 
 def alpha_of(study: PaperStudy) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge.scores.published import read_all_published, read_published
+from judge.papers.engine.published import read_all_published, read_published
 
 
 def values(paper: str, system: str, setting: str = "") -> dict[str, float]:

@@ -122,11 +122,43 @@ def test_calibrated_on_another_system(judge: Judge, study: None) -> None:
 def test_what_has_no_distribution_is_counted(judge: Judge, study: None, tmp_path: Path) -> None:
     run = column("SELECT run_id FROM runs WHERE json_extract(options, '$.context') = 'all'")[0]
     distributed(run, {"u:t2": None})
-    accuracy = score(judge, *URAG, "--part", "sets")["accuracy"]
-    assert (accuracy["value"], accuracy["n_units"], accuracy["coverage"]) == (1.0, 1, 0.5)
+    # An answer without probabilities names an option: t1 A, which is right, and t2 A, which is wrong.
+    result = score(judge, *URAG, "--part", "sets")
+    accuracy, size = result["accuracy"], result["set_size"]
+    assert (accuracy["value"], accuracy["n_units"], accuracy["coverage"]) == (0.5, 2, 1.0)
+    assert (size["n_units"], size["coverage"]) == (1, 0.5)
+    # Without any probabilities, only the accuracy can be computed.
     distributed(run, {f"u:{name}": None for name in RIGHT})
-    message = judge("score", *URAG, "--part", "sets", code=1).err
-    assert "--answers auto or codes" in message
+    result = score(judge, *URAG, "--part", "sets")
+    assert result.value("accuracy") == 0.5
+    assert (result.value("set_size"), result.value("coverage")) == (None, None)
+    assert "--answers auto or codes" in result["set_size"]["reason"]
+
+
+def test_a_suite_checks_for_probabilities_before_it_judges_a_question(judge: Judge, tmp_path: Path) -> None:
+    """Finding 6: the scripted model returns no probabilities here."""
+    judge("items", "import", "urag", urag(tmp_path / "urag.json"))
+    words = ("suite", "urag", "-m", "scripted/hash")
+    message = judge(*words, code=2).err
+    assert (
+        "returns no probabilities" in message
+        and "judge suite urag -m scripted/hash --part accuracy" in message
+    )
+    assert column("SELECT count(*) FROM judgements") == [0]
+    done = judge(*words, "--part", "accuracy", "--max-output-tokens", "7", "--json")
+    measures = checked(done.out, "score")["measures"]
+    assert [m["measure"] for m in measures] == ["accuracy"] and measures[0]["value"] is not None
+    assert column("SELECT DISTINCT json_extract(options, '$.max_output_tokens') FROM runs") == [7]
+
+
+def test_a_suite_estimates_its_first_steps_without_a_call(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "urag", urag(tmp_path / "urag.json"))
+    words = ("suite", "urag", "-m", "scripted/hash", "--estimate")
+    rows = checked(judge(*words, "--json").out, "suite_estimate")["rows"]
+    n = column("SELECT count(*) FROM items WHERE options IS NOT NULL")[0]
+    assert [row["calls"] for row in rows] == [n, n]
+    assert column("SELECT count(*) FROM runs") == [0]
+    assert "not included" in judge(*words).err
 
 
 def test_a_random_split_is_the_same_each_time(judge: Judge, study: None) -> None:

@@ -20,12 +20,12 @@ from judge.labels.reference import ReferenceLabels
 from judge.papers.engine.correction import Correction, correct
 from judge.papers.engine.paper import Paper, ScoreRequest
 from judge.papers.engine.paper_study import PaperStudy
+from judge.papers.engine.published import Published
 from judge.papers.engine.reading import Lacking
 from judge.papers.engine.result import ALL, Result, list_printed, scores_of, strata
 from judge.papers.engine.shared_rows import items_of, score_shared, sum_by_question
 from judge.papers.engine.steps import Incomplete
 from judge.run_options import describe
-from judge.scores.published import Published
 from judge.scores.score import Score, measure_all, split_by_stratum
 from judge.stats.bootstrap import IntervalOptions
 from judge.stats.multiple import holm

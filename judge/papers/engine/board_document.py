@@ -23,9 +23,9 @@ from judge.document.cells import interval, with_interval
 from judge.document.csv import csv_line
 from judge.papers.engine.board import ALPHA, Board, BoardRow, Cell, get_corrected_value
 from judge.papers.engine.paper import KnownAs
+from judge.papers.engine.published import Published
 from judge.papers.engine.reading import Lacking
 from judge.papers.engine.result import is_of
-from judge.scores.published import Published
 
 ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 COLUMNS = (

@@ -47,6 +47,8 @@ class Part:
     tasks: tuple[str, ...]
     help: str
     instead: tuple[str, ...] = ()
+    probabilities: bool = False
+    """Whether the measures need the probabilities of the labels, which not every server returns."""
 
 
 @dataclass(frozen=True, slots=True)

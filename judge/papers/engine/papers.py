@@ -5,16 +5,15 @@ judge/papers/NAME.py computes the scores.
 papers import pandas, which takes long.
 """
 
-import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from judge import plugins
+from judge.paper_files import read_declaration, read_declarations
 from judge.papers.engine.paper import KnownAs, Option, Paper, Part
 
-_FOLDER = Path(__file__).parent.parent
 ORDER = (
     *("garage", "raguard", "confirmation", "mirage", "urag"),
     *("retrieval", "faithfulness", "rag", "nuggets", "conformal"),
@@ -22,16 +21,26 @@ ORDER = (
 """The order in which papers are listed. Other declarations follow by name, so a new paper needs no line here."""
 
 
-def declared(name: str, folder: Path = _FOLDER, package: str = "judge.papers") -> Paper:
-    """Return the paper that NAME.toml in this folder declares, with the functions of its module in `package`.
+_ELSEWHERE = ("conditions", "needed", "published")
+"""Parts of a declaration that other modules read."""
+
+
+def declared_beside(module: str, path: str) -> Paper:
+    """Return the paper of a plugin. `module` is its module's name, and NAME.toml is next to its file `path`."""
+    file = Path(path).with_suffix(".toml")
+    return declared(file.stem, read_declaration(file), module)
+
+
+def declared(name: str, declaration: Mapping[str, Any], module: str) -> Paper:
+    """Return the paper with this declaration. `module` is the name of the module with its functions.
 
     Lists of tables (`parts`, `options`, `known`) have the fields of `Part`, `Option` and `KnownAs`. `functions` maps
     fields of `Paper` to names of functions, and `strata` maps stratifications to names of functions.
     """
-    given: dict[str, Any] = tomllib.loads((folder / f"{name}.toml").read_text("utf-8"))
+    given = {field: value for field, value in declaration.items() if field not in _ELSEWHERE}
 
     def function(of: str) -> Callable[..., Any]:
-        return lambda *values: getattr(import_module(f"{package}.{name}"), of)(*values)
+        return lambda *values: getattr(import_module(module), of)(*values)
 
     parts, options = given.pop("parts"), given.pop("options", {})
     functions: dict[str, Any] = {field: function(of) for field, of in given.pop("functions", {}).items()}
@@ -54,12 +63,12 @@ def _freeze(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
-def _list_names() -> list[str]:
-    there = sorted(path.stem for path in _FOLDER.glob("*.toml"))
-    return sorted(there, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-
-
-PAPERS: dict[str, Paper] = {name: declared(name) for name in _list_names()}
+PAPERS: dict[str, Paper] = {
+    name: declared(name, declaration, f"judge.papers.{name}")
+    for name, declaration in sorted(
+        read_declarations().items(), key=lambda pair: ORDER.index(pair[0]) if pair[0] in ORDER else len(ORDER)
+    )
+}
 
 
 def find(name: str) -> Paper | None:

@@ -95,15 +95,11 @@ def _perform_without_model(store: Store, step: Step, report_line: Callable[[str]
         add_claims(store, str(step.run_id), lists[0])
 
 
-async def _ask(
-    store: Store,
-    step: Step,
-    provider: Provider,
-    plan: Plan,
-    watch: Callable[[], RunDisplay],
-    problems: list[str],
-) -> RunReport:
-    """Perform a step with model calls: run a labelling task, or generate outputs of the system under test."""
+def prepare(store: Store, step: Step, plan: Plan) -> Plan | Generation:
+    """Return what a step with model calls does: the plan of a labelling task, or the generation of outputs.
+
+    `plan` has the model, the task and the limits. Raises UsageError if the step needs another model.
+    """
     # The user's key and limits are for one model.
     if step.model != plan.model:
         raise UsageError(
@@ -118,28 +114,39 @@ async def _ask(
         step_plan = replace(
             step_plan, selection=chosen, extra={**step_plan.extra, "relevant": relevant_passages.name}
         )
-    if examples and step.kind == "run":
-        step_plan = replace(step_plan, task=showing(store, task, examples))
+    if step.kind == "run":
+        return replace(step_plan, task=showing(store, task, examples)) if examples else step_plan
+    name, stage = step.ranking or (None, None)
+    given = contexts.parse(store, str(step.condition), ranking=name, stage=stage)
+    passages = contexts.contexts(store, given)
+    if examples:
+        step_plan = replace(step_plan, task=showing(store, task, examples, passages))
+    shown = second.read_probabilities(store, step.shown) if step.shown is not None else None
+    condition = given.name + (shown.mark if shown else "")
+    return Generation(step_plan, step.system or plan.model, condition, passages, shown=shown)
+
+
+async def _ask(
+    store: Store,
+    step: Step,
+    provider: Provider,
+    plan: Plan,
+    watch: Callable[[], RunDisplay],
+    problems: list[str],
+) -> RunReport:
+    """Perform a step with model calls: run a labelling task, or generate outputs of the system under test."""
+    prepared = prepare(store, step, plan)
     progress = watch()
     try:
-        if step.kind == "run":
-            with store.run_lock(f"{task.name} {plan.model}"):
-                report = await run_task(store, step_plan, provider, progress)
+        if isinstance(prepared, Plan):
+            with store.run_lock(f"{plan.task.name} {plan.model}"):
+                report = await run_task(store, prepared, provider, progress)
                 if step.options.get(ADDED):
                     # This may have resumed a judge's run under the system's name, which lacks the mark so far.
                     mark_added(store, report.run_id)
                 return report
-        name, stage = step.ranking or (None, None)
-        given = contexts.parse(store, str(step.condition), ranking=name, stage=stage)
-        system = step.system or plan.model
-        passages = contexts.contexts(store, given)
-        if examples:
-            step_plan = replace(step_plan, task=showing(store, task, examples, passages))
-        shown = second.read_probabilities(store, step.shown) if step.shown is not None else None
-        condition = given.name + (shown.mark if shown else "")
-        made = Generation(step_plan, system, condition, passages, shown=shown)
-        with store.run_lock(f"{task.name} {plan.model} {condition} {system}"):
-            report, kept = await generate(store, made, provider, progress)
+        with store.run_lock(f"{plan.task.name} {plan.model} {prepared.condition} {prepared.system}"):
+            report, kept = await generate(store, prepared, provider, progress)
         problems += kept.problems
         return report
     finally:

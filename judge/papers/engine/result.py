@@ -18,10 +18,10 @@ from judge.papers.engine import chosen
 from judge.papers.engine.correction import Correction, correct
 from judge.papers.engine.paper import KnownAs, Paper, ScoreRequest
 from judge.papers.engine.paper_study import PaperStudy
+from judge.papers.engine.published import Published, read_published
 from judge.papers.engine.reading import Lacking
 from judge.papers.engine.steps import Incomplete
 from judge.scores.compare import combine_scores
-from judge.scores.published import Published, read_published
 from judge.scores.score import Score, measure_all, split_by_stratum
 from judge.stats.bootstrap import IntervalOptions
 from judge.stats.ratings import FloatArray

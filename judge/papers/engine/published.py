@@ -1,5 +1,5 @@
-"""The results that the papers published, each with its setting, for comparison with our results. The tables are
-in `published.yaml`.
+"""The results that the papers published, each with its setting, for comparison with our results. They are in the
+declarations of the papers.
 
 They were measured with a different judge, passage set and rows. Shares are stored as fractions, although some
 papers give percentages. `measure` is the name of the measure in this package.
@@ -8,11 +8,9 @@ papers give percentages. `measure` is the name of the measure in this package.
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
-import yaml
-
+from judge.paper_files import read_declarations
 from judge.types import Json
 
 Seen = Literal["paper", "second-hand"]
@@ -47,9 +45,11 @@ def read_published(paper: str) -> list[Published]:
 
 @cache
 def read_all_published() -> tuple[Published, ...]:
-    """Return the published results of all papers, in the order of the file."""
-    text = files("judge.scores").joinpath("published.yaml").read_text("utf-8")
-    return tuple(number for table in yaml.safe_load(text) for number in _numbers(**table))
+    """Return the published results of all papers, in the order of the files."""
+    declared = ((name, declaration.get("published", [])) for name, declaration in read_declarations().items())
+    return tuple(
+        number for name, tables in declared for table in tables for number in _numbers(paper=name, **table)
+    )
 
 
 def _numbers(
