@@ -18,6 +18,7 @@ import json
 import math
 import re
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -180,6 +181,29 @@ def whole_file(path: Path, of: str = "") -> Iterator[Path]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def write_lines(output: Path | None, lines: Iterator[str]) -> int:
+    """Write the lines and return their number.
+
+    The output is stdout, a device, a pipe or a file. A file appears only when it is complete.
+    """
+    if output is None:
+        return _write_lines(sys.stdout, lines)
+    # A device or pipe is written to directly, because replacing it would destroy it.
+    if output.exists() and not output.is_file():
+        with output.open("w", encoding="utf-8", newline="") as file:
+            return _write_lines(file, lines)
+    with whole_file(output.resolve()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        return _write_lines(file, lines)
+
+
+def _write_lines(file: IO[str], lines: Iterator[str]) -> int:
+    count = 0
+    for line in lines:
+        file.write(line)
+        count += 1
+    return count
 
 
 PAGE = {".html": "html", ".htm": "html"}

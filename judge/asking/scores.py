@@ -87,7 +87,7 @@ def prepare(
         "runs": (runs,) if isinstance(runs, str) else tuple(runs),
         "parts": tuple(parts),
         "system": system,
-        **_readings(paper, readings),
+        **readings_of(paper, readings),
     }
     score_options: dict[str, Any] = {name: given.get(name) for name in ("judges", "by")}
     score_options["reference"] = given.get("reference") if paper.corrects else None
@@ -109,7 +109,7 @@ def paper_of(name: str) -> Paper:
     return paper
 
 
-def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
+def readings_of(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
     """Return the values of the paper's options, which are given by their Python names.
 
     Raises UsageError for an unknown option or value.

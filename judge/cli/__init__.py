@@ -37,6 +37,7 @@ from judge.console import Command
         },
         "Score": {
             "score": "Compute a paper's measures from stored labels.",
+            "results": "List each answer with its scores, worst first.",
             "suite": "Start the runs that a paper needs, and score them.",
         },
         "Data": {

@@ -10,11 +10,10 @@ The ids in qrels are those of the source data.
 
 import itertools
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from judge.console import json_text, note
 from judge.document.csv import csv_line
@@ -166,26 +165,3 @@ def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> 
         masses = row["distributions"].get(field)
         cells += [row["labels"][field], None if masses is None else json_text(masses)]
     return cells
-
-
-def write_lines(output: Path | None, lines: Iterator[str]) -> int:
-    """Write the lines and return their number.
-
-    The output is stdout, a device, a pipe or a file. A file appears only when it is complete.
-    """
-    if output is None:
-        return _write_lines(sys.stdout, lines)
-    # A device or pipe is written to directly, because replacing it would destroy it.
-    if output.exists() and not output.is_file():
-        with output.open("w", encoding="utf-8", newline="") as file:
-            return _write_lines(file, lines)
-    with whole_file(output.resolve()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        return _write_lines(file, lines)
-
-
-def _write_lines(file: IO[str], lines: Iterator[str]) -> int:
-    count = 0
-    for line in lines:
-        file.write(line)
-        count += 1
-    return count

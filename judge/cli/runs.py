@@ -127,10 +127,6 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
     help="With qrels: grade of a label. Not needed for numbers, relevant and not_relevant. Repeatable.",
 )
 @click.option("-o", "--output", type=console.TO_WRITE, help="File to write (default: stdout).")
-@click.option(
-    "--join", type=console.TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file."
-)
-@click.option("--dataset", help="With --join: data set of the file, if the study has several data sets.")
 @console.db_option
 def export(
     run_name: str,
@@ -138,8 +134,6 @@ def export(
     field: str | None,
     grades: tuple[str, ...],
     output: Path | None,
-    join: Path | None,
-    dataset: str | None,
     db: Path,
 ) -> None:
     """Write the labels of a run to a file.
@@ -149,33 +143,20 @@ def export(
     judge runs export last -o labels.parquet
     judge runs export last --to qrels -o judged.qrels
     judge runs export last --to spans -o annotations.csv
-    judge runs export last --join mine.jsonl -o mine_labelled.jsonl
 
     The 'qrels' format has lines "query 0 document grade" for TREC tools. The 'spans' format is a CSV file for
     tracing tools, with trace ids, span ids and human labels.
 
-    With --join, the command writes a copy of your file, and adds label columns at the end of each row. The
-    rest of the file is unchanged.
+    To add the labels to the rows of your own file, use judge results --join.
     """
-    from judge.cli.join import Join, join_file
-    from judge.cli.run_export import qrels, span_lines, text_lines, write_lines, write_parquet
+    from judge.cli.run_export import qrels, span_lines, text_lines, write_parquet
+    from judge.files import write_lines
     from judge.store import export as reading
     from judge.store.span_labels import span_labels
 
     if (field or grades) and form != "qrels":
         raise UsageError("--field and --grade require --to qrels")
-    joined = Join(join, dataset) if join is not None else None
-    if joined is not None:
-        if form is not None and form != ("csv" if joined.is_csv else "jsonl"):
-            raise UsageError(f"--format {form}: a joined file keeps its own format")
-        # The result would replace the user's own file.
-        if output is not None and output.exists() and output.samefile(joined.path):
-            raise UsageError(f"-o {output}: this is the joined file itself; choose another file")
-        if output is not None and _is_file(output) and output.suffix.lower() != joined.path.suffix.lower():
-            raise UsageError(
-                f"-o {output}: a joined file keeps its own format; end the name with {joined.path.suffix}"
-            )
-    elif form == "spans" and output is not None and _is_file(output):
+    if form == "spans" and output is not None and _is_file(output):
         format_of(output, CSV)
     elif output is not None and _is_file(output):
         # Without this check, a file called labels.xlsx had JSON Lines in it.
@@ -186,9 +167,7 @@ def export(
     with Store.open(db, create=False) as store:
         run = reading.find_run(store, run_name)
         task = reading.read_stored_task(store, run["task"])
-        if joined is not None:
-            lines = join_file(store, run, task, joined)
-        elif form == "qrels":
+        if form == "qrels":
             lines = qrels(
                 reading.read_judged(store, run, task), task, field, console.pairs(grades, "--grade")
             )
@@ -203,7 +182,7 @@ def export(
             lines = text_lines(reading.read_judged(store, run, task), form, task.fields)
         count = write_lines(output, lines)
     # The line of column names is not a row.
-    header = joined.is_csv if joined is not None else form in ("csv", "spans")
+    header = form in ("csv", "spans")
     console.note(f"{count - header} rows" + (f" in {output}" if output else ""))
 
 

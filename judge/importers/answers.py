@@ -68,7 +68,7 @@ def read_records(
 
     If `cells` is True, the records are table rows, in which lists are written as text.
     """
-    reader = _Reader(options, system, condition, cells)
+    reader = AnswerReader(options, system, condition, cells)
     for answer, where in build_all(records, reader.answers, bad):
         yield AnswerRow(answer, where)
     reader.finish(records.path)
@@ -78,7 +78,9 @@ ROUNDING = 0.005
 """The largest change that rounding to two decimals can make to a probability."""
 
 
-class _Reader:
+class AnswerReader:
+    """Turns the rows of one file into answers. Call `answers` for each row and `finish` once at the end."""
+
     def __init__(self, options: Options, system: str | None, condition: str | None, cells: bool) -> None:
         allowed = {*KEYS, "answers", *(f"answers.{key}" for key in KEYS if key != "id")}
         for name, where in options.maps.items():

@@ -108,19 +108,26 @@ _OK = STATUSES.index(Status.OK)
 _MOST_DISTINCT = 1 / 30
 
 
-def mean(sums: FloatArray) -> FloatArray:
-    """Return the mean of the first column."""
-    return ratio(sums[:, 0], sums[:, -1])
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """The sum of one column over the sum of another. The last column counts units, so -1 makes a mean."""
+
+    over: int
+    under: int = -1
+
+    def __call__(self, sums: FloatArray) -> FloatArray:
+        """Return the quotients of these sums."""
+        return ratio(sums[:, self.over], sums[:, self.under])
 
 
-def share(column: int) -> Value:
+def share(column: int) -> Quotient:
     """Return a function for the mean of one column."""
-    return lambda sums: ratio(sums[:, column], sums[:, -1])
+    return Quotient(column)
 
 
-def quotient(over: int, under: int) -> Value:
+def quotient(over: int, under: int) -> Quotient:
     """Return a function for the sum of one column over the sum of another: a micro average."""
-    return lambda sums: ratio(sums[:, over], sums[:, under])
+    return Quotient(over, under)
 
 
 def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -128,6 +135,10 @@ def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
     total = first + second
     result: FloatArray = np.where(total == 0, 0.0, ratio(2 * first * second, total))
     return result
+
+
+mean = Quotient(0)
+"""The mean of the first column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +178,15 @@ class Score:
         if self.binary:
             return 1.0
         return self.bounds[1] - self.bounds[0] if self.bounds is not None and self.value is mean else None
+
+    @property
+    def reasons(self) -> list[str | None]:
+        """For each unit, why it has no value, or None if it has one."""
+        codes = np.full(len(self.rows), _OK) if self.status is None else self.status
+        return [
+            None if used else self.why if code == _OK else STATUSES[code]
+            for used, code in zip(self.used.tolist(), codes.tolist(), strict=True)
+        ]
 
     @property
     def missing(self) -> dict[str, int]:

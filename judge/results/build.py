@@ -1,0 +1,81 @@
+"""Build the results of a paper or a task, filtered and sorted, for `judge results` and `Study.results`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judge.asking.scores import paper_of, readings_of, request_of
+from judge.errors import UsageError
+from judge.papers.engine import papers
+from judge.results.table import Column, Results, keep_where, of_paper, of_run, sort_worst_first
+from judge.store import export
+from judge.store.study import Store
+
+
+def results_of(
+    store: Store,
+    name: str | None,
+    *,
+    per: str | None = None,
+    sort: str | None = None,
+    where: Sequence[str] = (),
+    readings: Mapping[str, str] | None = None,
+    **options: Any,
+) -> tuple[Results, Column | None]:
+    """Return the results of a paper, or of the newest run of a task (default: of the newest run), worst first, and the measure
+    by which they are sorted.
+
+    `readings` are the paper's own options. `options` are the others of `judge score`: runs, system, condition, dataset, parts. Raises UsageError if there is no such paper
+    or task, or if an option does not fit.
+    """
+    if name is not None and papers.find(name) is not None:
+        paper = paper_of(name)
+        given: Mapping[str, Any] = {**readings_of(paper, readings or {}), **options}
+        results = of_paper(store, paper, request_of(store, paper, given), per)
+    else:
+        if readings:
+            raise UsageError("-O is for the options of a paper; name the paper first")
+        results = of_run(store, _find_run(store, name, options.get("runs") or ()))
+        if per not in (None, results.per):
+            raise UsageError(f"--per {per}: this run labelled units of the kind {results.per}")
+        _restrict(results, options)
+    keep_where(results, where)
+    return results, sort_worst_first(results, sort)
+
+
+def _find_run(store: Store, task: str | None, runs: Sequence[str]) -> str:
+    """Return the newest run of a task, or the named run."""
+    if len(runs) > 1:
+        raise UsageError("results of a task are those of one run: give --run once")
+    if runs and task is None:
+        return str(runs[0])
+    found = export.list_runs(store)
+    fit = [
+        run
+        for run in found
+        if (task is None or task in (run["task"], run["task"].rpartition(".")[0]))
+        and (not runs or runs[0] in (run["run_id"], run["model"]))
+    ]
+    if not fit:
+        names = sorted({run["task"].rpartition(".")[0] for run in found})
+        known = ", ".join([*papers.PAPERS, *names])
+        raise UsageError(
+            f"there is no paper '{task}', and no run of such a task; available: {known}"
+            if task
+            else "the study has no run"
+        )
+    return str(max(fit, key=lambda run: run["started"])["run_id"])
+
+
+def _restrict(results: Results, options: Mapping[str, Any]) -> None:
+    """Keep the rows of the requested system, condition and data set."""
+    for name in ("system", "condition", "dataset"):
+        wanted = options.get(name)
+        if wanted is None:
+            continue
+        there = {row[name] for row in results.rows}
+        if wanted not in there:
+            known = ", ".join(sorted(str(value) for value in there if value is not None)) or "none"
+            raise UsageError(f"--{name} {wanted}: these results have no such {name}; available: {known}")
+        results.rows = [row for row in results.rows if row[name] == wanted]
