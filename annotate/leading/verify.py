@@ -142,21 +142,15 @@ def _rulings(conn: sqlite3.Connection) -> Iterator[Finding]:
             yield Finding("ruling", where, f"'{value}' is kept", f"'{value}' is rejected")
         expected[tuple(key)].add((kept, at))
     # If leads of two studies decided differently, the merge reopens the conflict, and keeps both decisions in the log.
-    query = (
-        "SELECT DISTINCT a.annotator_id, a.field, a.unit_id, a.repeat FROM label_rulings AS a JOIN label_rulings AS b "
-        "ON b.annotator_id = a.annotator_id AND b.field = a.field AND b.unit_id = a.unit_id AND b.repeat = a.repeat "
-        "JOIN json_each(a.rejected) AS x JOIN json_each(b.rejected) AS y WHERE a.how = 'lead' AND b.how = 'lead' "
-        "AND json_extract(x.value, '$[0]') = b.kept AND json_extract(x.value, '$[1]') = b.value "
-        "AND json_extract(y.value, '$[0]') = a.kept AND json_extract(y.value, '$[1]') = a.value"
-    )
-    contested = set(conn.execute(query).fetchall())
+    query = "SELECT annotator_id, field, unit_id, repeat, source, value, given FROM standing_rejections"
+    standing = set(conn.execute(query).fetchall())
+    expected = defaultdict(set, {key: decisions for key, decisions in expected.items() if key in standing})
     query = (
         "SELECT annotator_id, field, unit_id, repeat, source, value, given, kept, at FROM label_resolutions"
     )
     stored = {tuple(key): (kept, at) for *key, kept, at in conn.execute(query)}
     for key in sorted(expected.keys() | stored.keys(), key=str):
-        reopened = key[:4] in contested and key not in stored
-        if stored.get(key) not in expected[key] and not reopened:
+        if stored.get(key) not in expected[key]:
             person, field, unit, repeat, source, value, given = key
             where = f"'{value}' from '{source}' (given {given}), {person}, unit '{unit}', field '{field}', repeat {repeat}"
             rejected = [f"rejected for '{kept}' ({at})" for kept, at in sorted(expected[key])]

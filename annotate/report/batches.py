@@ -9,17 +9,20 @@ from itertools import combinations
 
 from annotate.batch_plan import BatchPlan, Policy
 from annotate.drawing.eligible import list_left_out
-from judge.document.blocks import Block, Facts, Paragraph
+from judge.document.blocks import Block, Facts, Paragraph, Table, heads
 from judge.document.cells import format_count
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import read_stored_task
+from judge.store.study import dumps
 from judge.types import Json
 
 NONE = (
     "The study has no annotation batch for this field: its human labels and gold labels were imported with the data. "
     "The study does not record how these units were drawn, or whether people could see a judge's labels."
 )
+NAMED = 10
+"""The number of units in several batches that a text names. JSON, CSV and pages list all of them."""
 OPTIONS = {
     "by": "strata by",
     "where": "condition",
@@ -63,6 +66,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
         blocks += [Paragraph(caution, "note") for caution in _cautions(store, batch, purpose, task, earlier)]
+    blocks += _list_shared_units(store, name, frames)
     blocks += [Paragraph(text, "note") for text in _drawn_apart(frames) if name is None]
     return blocks or [Paragraph(NONE, "note")]
 
@@ -104,20 +108,37 @@ def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str,
 
 
 def _shared_units(store: Store, batch: str, field: str) -> list[tuple[str, str]]:
-    """Return a row with the sampled units that are also in the sample of another batch with the field, as after a
-    merge of two studies. The list is empty if there are none.
+    """Return a row with the number of sampled units that are also in the sample of another batch with the field, as
+    after a merge of two studies. The list is empty if there are none.
     """
     query = (
-        "SELECT o.batch, b.task, count(*), min(u.unit_id) FROM batch_units AS u JOIN batch_units AS o ON o.unit_id = u.unit_id "
+        "SELECT o.batch, b.task, count(*) FROM batch_units AS u JOIN batch_units AS o ON o.unit_id = u.unit_id "
         "AND o.batch <> u.batch JOIN batches AS b ON b.batch = o.batch WHERE u.batch = ? AND u.role = 'sample' "
         "AND o.role = 'sample' GROUP BY o.batch ORDER BY o.batch"
     )
     shared = [
-        f"{format_count(n, 'unit')} in {other} ({first}{', ...' if n > 1 else ''})"
-        for other, task, n, first in store.conn.execute(query, [batch])
+        f"{format_count(n, 'unit')} in {other}"
+        for other, task, n in store.conn.execute(query, [batch])
         if field in read_stored_task(store, task).fields
     ]
     return [("units that are also in other batches", "; ".join(shared))] if shared else []
+
+
+def _list_shared_units(store: Store, name: str | None, batches: Mapping[str, BatchPlan]) -> list[Block]:
+    """Return a table of the units that are in the samples of several of these batches, or of the batch `name` and others."""
+    query = (
+        "SELECT u.unit_id, json_group_array(b.batch) FROM batch_units AS b JOIN units AS u USING (unit_id) "
+        "WHERE b.role = 'sample' AND b.batch IN (SELECT value FROM json_each(?1)) GROUP BY u.unit_id HAVING count(*) > 1 "
+        "AND (?2 IS NULL OR max(b.batch = ?2)) ORDER BY u.rowid"
+    )
+    found = {
+        unit: json.loads(among) for unit, among in store.conn.execute(query, [dumps(list(batches)), name])
+    }
+    rows = [(unit, ", ".join(b for b in batches if b in among)) for unit, among in found.items()]
+    caption = "Units in several batches. The labels of each of them count once"
+    return (
+        [Table("shared_units", caption, heads("text", "unit", "batches"), rows, fold=NAMED)] if rows else []
+    )
 
 
 def _drawn_apart(plans: Mapping[str, BatchPlan]) -> list[str]:

@@ -174,7 +174,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
     have different labels, a lead annotator resolves the conflict later.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
-    by_source = ("label_sources", "imported_labels", "label_resolutions")
+    by_source = ("label_sources", "imported_labels")
     for table, where in ((LABELS, gold), *((name, "1") for name in by_source)):
         key = _key(conn, table)
         on = " AND ".join(f"m.{c} = s.{c}" for c in key)
@@ -188,9 +188,8 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 yield f"{annotator}'s label for '{name}' of '{unit}' is {_shorten(value)} in one study and {_shorten(other)} in another"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
-    _reopen_contested(conn)
     # The rulings are numbered anew, because both studies begin at 1. Copies of one study share their first rulings.
-    rulings = "annotator_id, field, unit_id, repeat, how, value, kept, rejected, at"
+    rulings = "annotator_id, field, unit_id, repeat, how, value, kept, rejected, at, knew"
     conn.execute(
         f"INSERT INTO main.label_rulings ({rulings}) SELECT {rulings} FROM src.label_rulings AS s "
         "WHERE NOT EXISTS (SELECT 1 FROM main.label_rulings AS m WHERE m.annotator_id = s.annotator_id AND m.field = s.field "
@@ -203,31 +202,6 @@ def add_labels(conn: Connection) -> Iterator[str]:
         "FROM main.label_sources AS o WHERE o.annotator_id = s.annotator_id AND o.field = s.field AND o.unit_id = s.unit_id "
         "AND o.repeat = s.repeat AND o.source = s.source AND o.layer IN ('first', 'assisted'))"
     )
-
-
-def _reopen_contested(conn: Connection) -> None:
-    """Undo the decisions on a label that a lead of each study decided differently, without knowing the other decision.
-
-    Together, the two decisions would reject every label. Without them, the label is in conflict again. Both decisions
-    stay in the log of rulings.
-    """
-    conn.execute(
-        f"DELETE FROM main.label_resolutions AS r WHERE EXISTS (SELECT 1 FROM ({_CONTESTED}) AS c "
-        "WHERE c.annotator_id = r.annotator_id AND c.field = r.field AND c.unit_id = r.unit_id AND c.repeat = r.repeat "
-        "AND r.at IN (c.first_at, c.second_at))"
-    )
-
-
-_CONTESTED = (
-    "SELECT m.annotator_id, m.field, m.unit_id, m.repeat, m.at AS first_at, s.at AS second_at "
-    "FROM main.label_rulings AS m JOIN src.label_rulings AS s ON s.annotator_id = m.annotator_id AND s.field = m.field "
-    "AND s.unit_id = m.unit_id AND s.repeat = m.repeat AND s.value <> m.value AND s.how = 'lead' AND m.how = 'lead' "
-    "WHERE NOT EXISTS (SELECT 1 FROM src.label_rulings AS o WHERE o.annotator_id = m.annotator_id AND o.field = m.field "
-    "AND o.unit_id = m.unit_id AND o.repeat = m.repeat AND o.at = m.at AND o.value = m.value) "
-    "AND NOT EXISTS (SELECT 1 FROM main.label_rulings AS o WHERE o.annotator_id = s.annotator_id AND o.field = s.field "
-    "AND o.unit_id = s.unit_id AND o.repeat = s.repeat AND o.at = s.at AND o.value = s.value)"
-)
-"""Selects the labels that were decided differently in the two studies, with the times of both decisions."""
 
 
 def add_splits(conn: Connection) -> Iterator[str]:

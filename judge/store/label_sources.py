@@ -164,14 +164,11 @@ def is_rejected(
     for an earlier text of the unit does not count.
     """
     query = (
-        "SELECT value <> :value FROM label_rulings AS r WHERE annotator_id = :annotator AND field = :field AND unit_id = :unit "
-        "AND repeat = :repeat AND how = 'lead' AND (:at IS NULL OR :at <= at) AND NOT EXISTS (SELECT 1 FROM corrected_units AS c "
-        "WHERE c.unit_id = r.unit_id AND c.at >= r.at) AND (value = :value OR EXISTS "
-        "(SELECT 1 FROM json_each(r.rejected) AS j WHERE json_extract(j.value, '$[1]') = :value)) ORDER BY seq DESC LIMIT 1"
+        "SELECT 1 FROM standing_rejections AS r WHERE annotator_id = ?1 AND field = ?2 AND unit_id = ?3 AND repeat = ?4 "
+        "AND value = ?5 AND how = 'lead' AND (?6 IS NULL OR ?6 <= at) AND NOT EXISTS "
+        "(SELECT 1 FROM corrected_units AS c WHERE c.unit_id = r.unit_id AND c.at >= r.at)"
     )
-    names = {"annotator": annotator, "field": field, "unit": unit, "repeat": repeat, "value": value, "at": at}
-    row = conn.execute(query, names).fetchone()
-    return row is not None and bool(row[0])
+    return conn.execute(query, [annotator, field, unit, repeat, value, at]).fetchone() is not None
 
 
 def resolve(
@@ -197,14 +194,22 @@ def resolve(
         conn.executemany(f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows)
         rejected = dumps([[s.source, s.value, s.given] for s in losing])
         conn.execute(
-            "INSERT INTO label_rulings (annotator_id, field, unit_id, repeat, how, value, kept, rejected, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO label_rulings (annotator_id, field, unit_id, repeat, how, value, kept, rejected, at, knew) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT json_group_array(at) FROM label_rulings "
+            "WHERE annotator_id = ?1 AND field = ?2 AND unit_id = ?3 AND repeat = ?4))",
             [*label, how, value, kept, rejected, at],
         )
         people.add(conflict.annotator)
         n += 1
     follow(conn, sorted(people))
     return n
+
+
+def follow_rulings(conn: sqlite3.Connection) -> None:
+    """Rebuild the table `label_resolutions` from the log of rulings, after a merge has put the logs of two studies together."""
+    columns = "annotator_id, field, unit_id, repeat, source, value, given, kept, at"
+    conn.execute("DELETE FROM label_resolutions")
+    conn.execute(f"INSERT INTO label_resolutions ({columns}) SELECT {columns} FROM standing_rejections")
 
 
 def pick_by_time(keep: Keep) -> Callable[[Conflict], str]:

@@ -143,6 +143,7 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                 for path in paths:
                     with _attach(store, path):
                         label_sources.keep_current(conn)
+                label_sources.follow_rulings(conn)
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(

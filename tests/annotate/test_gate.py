@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +379,66 @@ def test_leads_of_two_machines_who_decide_differently_reopen_the_conflict(path: 
         assert {row[5] for row in all_labels(merged)} == {"refute"}
         annotate("verify", "-d", merged)
         merged.unlink()
+
+
+def merge_studies(into: Path, *paths: Path) -> None:
+    into.unlink(missing_ok=True)
+    done = CliRunner().invoke(judge, ["studies", "merge", *map(str, paths), "--into", str(into)])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("support", "refute", "neutral"),
+        ("support", "refute", "support"),
+        ("support", "refute", None),
+        ("support", "support", "support"),
+        ("neutral", "neutral", None),
+        ("neutral", None, None),
+    ],
+)
+def test_decisions_of_three_leads_in_any_order(
+    path: Path, tmp_path: Path, values: tuple[str | None, ...]
+) -> None:
+    """A third label is in a second file. Each lead decides for one of the three labels, or not at all."""
+    _, unit = conflict_of(path, tmp_path)
+    row = {"unit": unit, "annotator": "alice", "field": "stance", "label": "neutral"}
+    annotate("import", write_lines(tmp_path / "neutral.jsonl", [row]), "--blind", "-d", path)
+    studies = []
+    for n, value in enumerate(values):
+        studies.append(tmp_path / f"{n}.db")
+        with open_study(path) as store:
+            store.conn.execute("VACUUM INTO ?", [str(studies[-1])])
+        if value:
+            annotate("conflicts", "resolve", unit, "--keep", value, "-d", studies[-1])
+    decided = set(filter(None, values))
+    merged, step = tmp_path / "merged.db", tmp_path / "step.db"
+
+    def check() -> None:
+        counted = {row[5] for row in all_labels(merged)}
+        # One opinion of all leads who decided counts. Otherwise, the label is in conflict.
+        assert counted == (decided if len(decided) == 1 else set())
+        assert bool(document("conflicts", "list", "-d", merged, "--json")["rows"]) == (len(decided) != 1)
+        assert annotate("verify", "-d", merged).exit_code == 0
+
+    for order in permutations(studies):
+        merge_studies(merged, *order)
+        check()
+    for first, second, third in permutations(studies):
+        merge_studies(step, first, second)
+        merge_studies(merged, step, third)
+        check()
+    if len(decided) > 1:
+        final = max(filter(None, values))
+        annotate("conflicts", "resolve", unit, "--keep", final, "-d", merged)
+        assert {row[5] for row in all_labels(merged)} == {final}
+        # The new decision knows the earlier ones, so a merge with their studies does not reopen it.
+        for other in studies:
+            for order in ((merged, other), (other, merged)):
+                merge_studies(step, *order)
+                assert {row[5] for row in all_labels(step)} == {final}
+                assert annotate("verify", "-d", step).exit_code == 0
 
 
 @pytest.mark.parametrize(

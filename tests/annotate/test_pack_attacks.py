@@ -102,7 +102,7 @@ def test_a_pack_whose_queue_or_sessions_were_changed_is_refused(tmp_path: Path) 
 
 
 ODD_VALUES = [
-    ("UPDATE sessions SET guidelines = CAST(x'ff' AS TEXT)", "the table 'sessions' cannot be read"),
+    ("UPDATE sessions SET version = CAST(x'ff' AS TEXT)", "the table 'sessions' cannot be read"),
     ("UPDATE batches SET packed_for = CAST(x'ff' AS TEXT)", "the table 'batches' cannot be read"),
     ("UPDATE batches SET options = '[1]'", "does not write"),
     ("UPDATE batches SET options = '-1'", "does not write"),

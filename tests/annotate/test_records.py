@@ -118,7 +118,16 @@ def test_a_draw_on_another_machine_did_not_leave_out_what_it_did_not_know(merged
     # 25 + 25 units of 40: at least ten are in both.
     both = units(merged, "mA") & units(merged, "mB")
     shared = facts(document, "batch_mB")["units that are also in other batches"]
-    assert len(both) >= 10 and shared.startswith(f"{len(both)} units in mA ({min(both)}")
+    assert len(both) > 12 and shared == f"{len(both)} units in mA"
+    (table,) = [
+        b for b in section(document, "sampling").blocks if isinstance(b, Table) and b.key == "shared_units"
+    ]
+    assert {tuple(row) for row in table.rows} == {
+        (unit, "mA, mB") for unit in both
+    } and table.count_shown() == 10
+    blocks = section(report(merged, batch="mB"), "sampling").blocks
+    (of_one,) = [b for b in blocks if isinstance(b, Table) and b.key == "shared_units"]
+    assert len(of_one.rows) == len(both)
     (apart,) = [t for t in texts(document, "note") if "apart" in t]
     assert "mA and mB" in apart and "not one" in apart
     assert found(merged) == []
