@@ -8,10 +8,18 @@ from dataclasses import dataclass, field, replace
 from annotate.batch_plan import BatchPlan
 from annotate.drawing import places, sample, seats
 from annotate.drawing.adopt import adopt, read_labelled_before
-from annotate.drawing.eligible import find_newest_run, judge_run, list_earlier, run_of, with_gold, with_taken
+from annotate.drawing.eligible import (
+    check_condition,
+    find_newest_run,
+    judge_run,
+    list_earlier,
+    run_of,
+    with_gold,
+    with_taken,
+)
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
-from annotate.drawing.sequences import sequences_of, split_into_blocks
+from annotate.drawing.sequences import read_drawn_batches, sequences_of, split_into_blocks
 from annotate.guidelines import carry_guidelines
 from annotate.near_duplicates import describe_near_duplicates
 from annotate.store import ensure_human
@@ -55,6 +63,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
     plan.check()
     people = plan.people
     run = run_of(store, task, plan)
+    check_condition(store, plan)
     made = BatchMade(plan.name, task.name, 0)
     with store.transaction() as conn:
         if conn.execute("SELECT 1 FROM batches WHERE batch = ?", [plan.name]).fetchone():
@@ -263,13 +272,35 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan, judges: Sequence[s
                 f"batch '{first}' was declared with a single look at its end, so these units allow only estimates for the judges "
                 "compared there; to test another judge, use --judges"
             ]
+    notes = _frame_notes(store, task, plan)
     if not judges:
-        return ["the task has no run yet; the first run that is made is the judge that this batch tests"]
+        return [
+            *notes,
+            "the task has no run yet; the first run that is made is the judge that this batch tests",
+        ]
     names = [f"{find_run(store, run)['model']} ({run})" for run in judges]
     if plan.judges:
-        return [f"this batch tests {', '.join(names)}; other judges get only estimates on these units"]
+        return [
+            *notes,
+            f"this batch tests {', '.join(names)}; other judges get only estimates on these units",
+        ]
     return [
-        f"this batch tests {names[0]}, the newest run of the task; to test other judges instead, draw it with --judges"
+        *notes,
+        f"this batch tests {names[0]}, the newest run of the task; to test other judges instead, draw it with --judges",
+    ]
+
+
+def _frame_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
+    """Return a note if another frame has batches for the same judge: the new batch does not continue their looks."""
+    drawn = {b.name: b for b in read_drawn_batches(store, task.spec.questions[0].field)}
+    new = drawn.pop(plan.name)
+    others = [b for b in drawn.values() if b.decides and b.frame != new.frame and {*b.judges} & {*new.judges}]
+    if not others:
+        return []
+    condition = f" (those with {plan.where})" if plan.where else ""
+    return [
+        f"this batch is drawn from another frame{condition} than {', '.join(repr(b.name) for b in others)}: it does not continue "
+        "that verdict, but begins another study of the judge, with an error rate of 5 % of its own"
     ]
 
 

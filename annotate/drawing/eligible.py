@@ -137,6 +137,42 @@ def with_taken(
     return frame, apart
 
 
+def check_condition(store: Store, plan: BatchPlan) -> None:
+    """Raise UsageError if the condition of a draw for a verdict reads more than the units and their texts.
+
+    A condition on labels or judgements could leave out the units that the judge could not label, and they would not
+    count as missing labels.
+    """
+    if not (plan.where and plan.is_even):
+        return
+    read: set[str] = set()
+
+    def note_table(action: int, table: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_READ and table:
+            read.add(table)
+        return sqlite3.SQLITE_OK
+
+    def list_tables(condition: str) -> set[str]:
+        read.clear()
+        store.conn.set_authorizer(note_table)
+        try:
+            store.conn.execute(f"EXPLAIN SELECT t.* FROM unit_texts AS t WHERE {condition}")
+        finally:
+            store.conn.set_authorizer(None)
+        return set(read)
+
+    try:
+        others = list_tables(plan.where) - list_tables("1") - {"json_each", "json_tree"}
+    except sqlite3.Error as e:
+        raise UsageError(f"--where {plan.where!r}: {e}") from e
+    if others:
+        raise UsageError(
+            f"--where {plan.where!r}: reads {', '.join(sorted(others))}, but the condition of a draw for a verdict must use "
+            "only the units and their texts (the columns of unit_texts); use another condition, or --draw for a draw without "
+            "a verdict"
+        )
+
+
 def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:
     """Return whether all units in a batch's sample had the same probability of being drawn."""
     query = (

@@ -19,6 +19,7 @@ from judge.stats.looks import ONE_LOOK, Draw, Looks, compute_spent, places_until
 from judge.stats.ratings import BoolArray
 from judge.store import Store
 from judge.store.derived import read_derivation
+from judge.store.label_rows import OLD_TEXT
 from judge.store.splits import read_closed_units
 from judge.store.study import dumps
 from judge.types import AnnotatorKind
@@ -171,6 +172,13 @@ class JudgeUnits:
         if sequence is None:
             words = "in the table" if self.source.is_table else "with imported labels"
             draw = Draw(words, judges=self.source.n_judges, objection=held_up, remedy=self._remedy())
+            # Somebody who corrects texts after seeing a verdict, and has their units labelled again, looks twice.
+            if n := self._count_corrected(ratings):
+                reason = (
+                    f"texts were corrected after they were labelled ({n:,} units), which costs the one look at imported labels. "
+                    f"For a verdict, draw a batch: {self._draw_command}"
+                )
+                draw = replace(draw, refused=reason)
         else:
             draw = replace(self._draw_looks(sequence, ratings), objection=held_up, remedy=self._remedy())
             if not set(people) & set(self._given):
@@ -208,6 +216,18 @@ class JudgeUnits:
         if self.source.is_table:
             return bool(self.source.panel.weights)
         return bool(self.source.batches) or _has_unequal_import(self.source.store, self.source.panel.field)
+
+    def _count_corrected(self, ratings: Ratings) -> int:
+        """Return how many of these units a person and the judge had labelled before their text was corrected."""
+        run = self.source.run_of(self.judge)
+        if run is None:
+            return 0
+        query = (
+            "SELECT DISTINCT s.unit_id FROM dated_labels AS s JOIN labels AS j USING (unit_id, field) "
+            "WHERE s.outdated AND s.field = ? AND j.annotator_id = ? AND j.layer = ?"
+        )
+        rows = self.source.store.conn.execute(query, [self.source.panel.field, run, OLD_TEXT])
+        return int(_among(ratings, {unit for (unit,) in rows}).sum())
 
     def _explain_no_labels(self) -> str:
         """Return the reason why the judge cannot be compared, and what the user can do.

@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 from annotate.store import open_study
+from judge.errors import UsageError
 from judge.prompts import load_task
+from judge.store.corrections import mark_outdated
+from judge.store.study import get_time
 from tests.annotate.agreement_helpers import annotate, judge
 from tests.annotate.looks_helpers import draw, judges_tested, label, world
 from tests.annotate.report_helpers import U, add_run, study
@@ -89,6 +92,43 @@ def test_no_coverage_under_nine_tenths_is_trusted_by_any_door(tmp_path: Path, mi
     assert imported["conditions"] == tabled["conditions"]
 
 
+@pytest.mark.parametrize("late", [True, False], ids=["after the judge", "before the judge"])
+def test_texts_that_are_corrected_cost_the_look_at_imported_labels(tmp_path: Path, late: bool) -> None:
+    # Somebody could correct the texts on which people and the judge differ, and have them labelled until they agree.
+    truth, given = labels(300, {**dict.fromkeys(PEOPLE, 0.08), "m/good": 0.06})
+    columns: dict[str, list[str | None]] = {
+        p: list(given[p]) for p in (*PEOPLE, *(("m/good",) if late else ()))
+    }
+    db = by_import(tmp_path, columns, ("m/good",))
+    units = [f"study:{i}/p" for i in range(30)]
+    with open_study(db) as store:
+        with store.transaction() as conn:
+            conn.execute(
+                "UPDATE passages SET text = text || '!' WHERE passage_id IN (SELECT value FROM json_each(?))",
+                [json.dumps(units)],
+            )
+            mark_outdated(conn, units, get_time())
+            if late:
+                conn.execute(
+                    "INSERT INTO labels (unit_id, field, annotator_id, value) SELECT unit_id, field, annotator_id, value "
+                    "FROM labels WHERE layer = 'old_text' AND annotator_id IN (SELECT run_id FROM runs)"
+                )
+        if not late:
+            answers = {f"study:{i}/p": x for i, x in enumerate(given["m/good"])}
+            add_run(store, load_task("stance"), "m/good", answers)
+    rows = [
+        {"unit": u, "annotator": p, "field": "stance", "label": truth[i], "at": get_time()}
+        for i, u in enumerate(units)
+        for p in PEOPLE
+    ]
+    (tmp_path / "again.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    annotate("import", tmp_path / "again.jsonl", "--from", "jsonl", "--blind", "-d", db)
+    verdict = verdicts("-d", db)["m/good"]
+    assert next(c for c in verdict["conditions"] if c["name"] == "coverage")["value"] == 1
+    assert verdict["decision"] == ("undecided" if late else "trust")
+    assert ("texts were corrected" in verdict["sentence"]) == late
+
+
 def test_opening_a_sealed_test_raises_no_share_of_the_level(tmp_path: Path) -> None:
     judges = tuple(f"m/{i}" for i in range(10))
     _, given = labels(200, {**dict.fromkeys(PEOPLE, 0.08), **dict.fromkeys(judges, 0.1)})
@@ -158,6 +198,30 @@ def test_the_draw_fixes_the_judges_and_no_command_changes_them(tmp_path: Path) -
         draw(store, "three", 10, judges=["m/one", "m/late"])
     found = verdicts("-d", db)
     assert confidence(found["m/one"]) > confidence(before), "one of two judges from now on"
+
+
+def test_a_condition_on_labels_gives_no_verdict(tmp_path: Path) -> None:
+    """Such a condition could leave out the units that the judge could not label, and they would not count as missing."""
+    db, _ = world(tmp_path)
+    with open_study(db) as store:
+        for where in (
+            "unit_id IN (SELECT unit_id FROM judgements WHERE status = 'ok')",
+            "EXISTS (SELECT 1 FROM labels AS l WHERE l.unit_id = t.unit_id)",
+        ):
+            with pytest.raises(UsageError, match="--where"):
+                draw(store, "one", 50, where=where)
+            # Other draws give no verdict, so they can use any condition.
+            draw(store, f"queue{len(where)}", 50, where=where, by="label", equal_parts=True)
+        draw(store, "two", 50, where="claim <> '' AND item_id IN (SELECT item_id FROM items)")
+
+
+def test_a_draw_with_another_condition_says_that_it_is_another_study(tmp_path: Path) -> None:
+    db, _ = world(tmp_path)
+    with open_study(db) as store:
+        assert not any("another frame" in note for note in draw(store, "one", 50))
+        assert not any("another frame" in note for note in draw(store, "two", 50, seed=2))
+        (told,) = [n for n in draw(store, "three", 50, seed=3, where="n > 50") if "another frame" in n]
+        assert "'one'" in told and "5 %" in told
 
 
 def test_a_batch_tests_at_most_five_judges(tmp_path: Path) -> None:
