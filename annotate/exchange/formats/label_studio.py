@@ -109,14 +109,14 @@ def _get_time(annotation: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _survey(path: Path) -> tuple[bool | None, dict[Any, User]]:
-    """Return whether the labels in a file are blind, and the users of its annotations by id.
+def _survey(path: Path) -> tuple[bool | None, list[User]]:
+    """Return whether the labels in a file are blind, and the users of its annotations.
 
     The labels are not blind if annotators saw predictions. They are blind if the file says that there were none.
     Otherwise, this is None.
     """
     is_blind: bool | None = None
-    users: dict[Any, User] = {}
+    users: dict[User, None] = {}
     # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
         # An export contains only the ids of predictions, which is enough to see that there were predictions.
@@ -128,10 +128,11 @@ def _survey(path: Path) -> tuple[bool | None, dict[Any, User]]:
         for annotation in annotations if isinstance(annotations, list) else ():
             named = annotation if isinstance(annotation, Mapping) else {}
             for user in (read_user(named.get(key)) for key in ("completed_by", "updated_by")):
-                # An annotation may name a user by id, and another one with the e-mail.
-                if isinstance(user.id, int | str) and (user.email or user.id not in users):
-                    users[user.id] = user
-    return is_blind, users
+                if isinstance(user.id, int | str):
+                    users[user] = None
+    # An annotation may name a user by id, and another one with the e-mail.
+    full = {user.id for user in users if user.email or user.username}
+    return is_blind, [user for user in users if user.email or user.username or user.id not in full]
 
 
 def _parse_users(text: str) -> dict[str, str]:

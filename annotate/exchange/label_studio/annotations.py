@@ -259,17 +259,17 @@ class Authors:
     """
 
     def __init__(
-        self, users: Mapping[Any, User], given: Mapping[str, str], people: Sequence[str] | None, option: str
+        self, users: Sequence[User], given: Mapping[str, str], people: Sequence[str] | None, option: str
     ) -> None:
         self._people, self._users, self._option = people, users, option
-        declared = {number: _get_declared_name(user, given) for number, user in users.items()}
-        guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
+        declared = {user: _get_declared_name(user, given) for user in users}
+        guessed = {user: self._guess(user) for user in users if not declared[user]}
         matches = Counter(guessed.values())
-        self._names: dict[Any, str] = {number: name for number, name in declared.items() if name}
+        self._names: dict[User, str] = {user: name for user, name in declared.items() if name}
         # If two users are called alice, a guess could assign the labels of one to the other.
         self._names |= {
-            number: name
-            for number, name in guessed.items()
+            user: name
+            for user, name in guessed.items()
             if name and matches[name] == 1 and name not in declared.values()
         }
 
@@ -278,30 +278,38 @@ class Authors:
             return user.email.partition("@")[0] or None
         return next((name for name in list_names(user) if name in (self._people or ())), None)
 
+    def _find(self, value: Any) -> User:
+        """Return the user of a value of `completed_by`. An e-mail identifies a user better than an id, because the exports
+        of two servers may be in one file.
+        """
+        named = read_user(value)
+        same = [u for u in self._users if (u.email == named.email if named.email else u.id == named.id)]
+        return same[0] if len(same) == 1 else named
+
     def find_author(self, completed_by: Any) -> str:
         """Return the annotator. Raises Unproven for a user who is not an annotator of the batch."""
-        number = user_id(completed_by)
-        name = self._names.get(number)
+        user = self._find(completed_by)
+        name = self._names.get(user)
         if name is None:
-            who = str(self._users.get(number) or number)
             known = (
                 "an annotator"
                 if self._people is None
                 else f"one of the batch's annotators ({', '.join(self._people)})"
             )
-            user = who.removeprefix("user ")
+            reason = f"{user} is not {known}, or another user has the same name"
+            key = user.email or user.username or user.id
             raise Unproven(
                 "person",
-                f"{who} is not {known}, or another user has the same name: map the user with {self._option}{user}=NAME",
+                f"{reason}: map the user with {self._option}{key}=NAME",
                 field="completed_by",
-                who=who,
+                who=str(user),
             )
         return name
 
     def name_user(self, user: Any) -> str:
         """Return the annotator for a user or, for any other user, the e-mail, user name or id."""
-        number = user_id(user)
-        return str(self._names.get(number) or self._users.get(number) or f"user {number}")
+        found = self._find(user)
+        return self._names.get(found) or str(found)
 
 
 def list_names(user: User) -> list[str]:

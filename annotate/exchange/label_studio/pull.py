@@ -84,7 +84,7 @@ def pull(
         surveys = {link: links.survey(store, info, server, link) for link in projects}
         of = sum(len(there.unread) for there in surveys.values())
         # If nothing has changed, a pull requests only the list of tasks.
-        users, given = server.users() if of else {}, people or {}
+        users, given = list(server.users().values()) if of else [], people or {}
         _check_users(users, given)
         authors = Authors(users, given, people_of(store.conn, batch), "--annotator ")
         live: set[tuple[str, Key]] = set()
@@ -114,11 +114,11 @@ def pull(
     return out
 
 
-def _check_users(users: Mapping[int, User], given: Mapping[str, str]) -> None:
+def _check_users(users: Sequence[User], given: Mapping[str, str]) -> None:
     """Raise UsageError if a name in `given` does not match a user."""
     for name in given:
-        if users and not any(name in list_names(u) for u in users.values()):
-            known = ", ".join(str(u) for u in users.values())
+        if users and not any(name in list_names(u) for u in users):
+            known = ", ".join(map(str, users))
             raise UsageError(
                 f"--annotator {name}={given[name]}: the server has no such user; available: {known}"
             )
