@@ -204,7 +204,7 @@ def _add_all(
 
 OTHER_TEXT = "its text differs from the study's; a vote for the new text can be imported after the correction"
 """Why a vote of a row with another text is left out."""
-SAME_AS_OLD = "equals the vote for the text before its correction; import votes that were given again with annotate import"
+SAME_AS_OLD = "equals the vote for the text before its correction; a vote that was given again needs its time, as an imported label"
 """Why a vote of a row is left out that may be copied from the file before the correction."""
 
 
