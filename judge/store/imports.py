@@ -204,6 +204,8 @@ def _add_all(
 
 OTHER_TEXT = "its text differs from the study's; a vote for the new text can be imported after the correction"
 """Why a vote of a row with another text is left out."""
+SAME_AS_OLD = "equals the vote for the text before its correction; a vote that was given again needs its time, as an imported label"
+"""Why a vote of a row is left out that may be copied from the file before the correction."""
 
 
 class Votes:
@@ -262,7 +264,10 @@ class Votes:
             if unit_id in differing and (known is None or vote.kind != AnnotatorKind.GOLD):
                 outcomes.append((RowOutcome.LEFT_OUT, OTHER_TEXT))
                 continue
-            if known is None:
+            is_person = vote.kind != AnnotatorKind.GOLD
+            if known is None and is_person and self._read_vote(*key, outdated=True) == vote.value:
+                outcomes.append((RowOutcome.LEFT_OUT, SAME_AS_OLD))
+            elif known is None:
                 self._check(vote, where)
                 outcome = self._find_outcome(unit_id, vote, where) if unit_id not in unlabelled else STORED
                 outcomes.append(outcome)
@@ -309,8 +314,13 @@ class Votes:
         else:
             # The same person may have labelled the unit in a batch: that is another source, and no conflict
             # of this file. A vote for the text before a correction says nothing about the text of this row.
-            value = label_sources.read_item_vote(self.conn, unit_id, field_name, annotator)
+            value = self._read_vote(unit_id, field_name, annotator)
         return None if value is None else str(value)
+
+    def _read_vote(
+        self, unit_id: str, field_name: str, annotator: str, *, outdated: bool = False
+    ) -> str | None:
+        return label_sources.read_item_vote(self.conn, unit_id, field_name, annotator, outdated=outdated)
 
     def _is_earlier_gold(self, vote: Vote, unit_id: str) -> bool:
         if vote.kind != AnnotatorKind.GOLD:

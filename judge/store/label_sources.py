@@ -121,17 +121,19 @@ def read_labels(
     return sorted((SourceLabel(*row) for row in rows), key=lambda label: (label.at, label.source))
 
 
-def read_item_vote(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
+def read_item_vote(
+    conn: sqlite3.Connection, unit: str, field: str, annotator: str, *, outdated: bool = False
+) -> str | None:
     """Return the annotator's vote for a field of a unit, or None.
 
-    Only votes that were imported with items, for the present text of the unit, are considered. In a study created
-    by adjudge 0.2.0, these votes cannot be distinguished from other labels, so any label counts.
+    Only votes that were imported with items are considered: those for the present text of the unit or, with
+    `outdated`, the latest one for an earlier text. In a study created by adjudge 0.2.0, these votes cannot be distinguished from other labels, so any label counts.
     """
     query = (
-        f"SELECT value FROM dated_labels WHERE {SAME} AND NOT outdated "
-        "AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
+        f"SELECT value FROM dated_labels WHERE {SAME} AND outdated = ? "
+        "AND (source GLOB 'items:*' OR source = 'study:0.2.0') ORDER BY stored DESC"
     )
-    row = conn.execute(query, [annotator, field, unit, 0]).fetchone()
+    row = conn.execute(query, [annotator, field, unit, 0, outdated]).fetchone()
     return None if row is None else str(row[0])
 
 

@@ -617,3 +617,16 @@ def test_a_piped_list_of_the_quarantine_has_whole_reasons(path: Path, tmp_path: 
     take_in(path, file, "label-studio", "-O", f"users=3=alice,1={long}", "--skip-bad")
     shown = annotate("quarantine", "list", "-d", path).stdout
     assert f"alice gave this label, but {long} edited it last" in shown
+
+
+def test_an_id_of_two_servers_in_one_file_is_not_one_user(path: Path, tmp_path: Path) -> None:
+    file = edited(path, tmp_path, completed_by=3, updated_by=3)
+    tasks = json.loads(file.read_text())
+    for n, task in enumerate(tasks):
+        # Two servers have a user 3. One annotation has only the id.
+        user = {"id": 3, "email": ("alice", "bob")[n % 2] + "@x.org"} if n else 3
+        task["annotations"][0] |= {"completed_by": user, "updated_by": user}
+    file.write_text(json.dumps(tasks))
+    done = take_in(path, file, "label-studio", "--skip-bad", document=True)
+    assert rows_count(done) == {"stored": 5, "quarantined": 1}
+    assert {row[2] for row in all_labels(path)} == {"alice", "bob"}

@@ -43,7 +43,7 @@ MUTANTS = {
     ),
     "a pack does not know which texts were corrected": (
         "annotate/packing/pack.py",
-        "            _copy_corrected(store.conn, conn, {unit for _, unit, _, _ in rows})\n",
+        "            _copy_corrected(store.conn, conn, {unit for _, unit, _, _ in rows}, person)\n",
         "",
     ),
     "agreement of one version counts the labels of all": (

@@ -10,11 +10,11 @@ from typing import Any
 
 from annotate.exchange.base import UNIT_KEY, Export, Out, ReadOptions
 from annotate.exchange.files import json_records
-from annotate.exchange.label_studio.annotations import Reader, user_id
+from annotate.exchange.label_studio.annotations import Authors, Reader, read_user
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.sdk import Check
+from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import data_of
-from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.guidelines import markdown
 from judge.errors import BadInput, MissingExtra, UsageError
@@ -63,19 +63,16 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if reading.task is None:
         raise UsageError("--from label-studio needs the batch that was exported: --batch NAME")
     layout = ConfigLayout(reading.task)
-    users = _users(reading.options.get("users", ""))
-
-    def author(value: Any) -> str:
-        who = reading.as_person or _author(value, users)
-        if who in namesakes and not reading.as_person and who not in users.values():
-            reason = f"several users are called {who} ({', '.join(namesakes[who])}): name each with -O users=EMAIL=NAME"
-            raise Unproven("person", reason, field="completed_by", who=who)
-        return who
-
-    reader = Reader(layout, reading.inputs, author, lambda user: _name_user(user, users))
     _refuse_csv(path)
     # This takes a first pass, because a prediction in the last task makes all labels in the file assisted.
-    blind, namesakes = _survey(path)
+    blind, users = _survey(path)
+    authors = Authors(users, _parse_users(reading.options.get("users", "")), None, "-O users=")
+    reader = Reader(
+        layout,
+        reading.inputs,
+        lambda user: reading.as_person or authors.find_author(user),
+        authors.name_user,
+    )
 
     def read_task(task: Mapping[str, Any], where: Where) -> Iterator[Response]:
         unit, annotations = _parts(task)
@@ -112,14 +109,14 @@ def _get_time(annotation: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _survey(path: Path) -> tuple[bool | None, dict[str, list[str]]]:
-    """Return whether the labels in a file are blind, and the e-mails of users that share the part before the @.
+def _survey(path: Path) -> tuple[bool | None, list[User]]:
+    """Return whether the labels in a file are blind, and the users of its annotations.
 
     The labels are not blind if annotators saw predictions. They are blind if the file says that there were none.
     Otherwise, this is None.
     """
     is_blind: bool | None = None
-    mails: dict[str, set[str]] = {}
+    users: dict[User, None] = {}
     # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
         # An export contains only the ids of predictions, which is enough to see that there were predictions.
@@ -129,14 +126,16 @@ def _survey(path: Path) -> tuple[bool | None, dict[str, list[str]]]:
             is_blind = True
         annotations = task.get("annotations")
         for annotation in annotations if isinstance(annotations, list) else ():
-            user = annotation.get("completed_by") if isinstance(annotation, Mapping) else None
-            mail = user.get("email") if isinstance(user, Mapping) else user
-            if isinstance(mail, str):
-                mails.setdefault(mail.partition("@")[0], set()).add(mail)
-    return is_blind, {name: sorted(each) for name, each in mails.items() if len(each) > 1}
+            named = annotation if isinstance(annotation, Mapping) else {}
+            for user in (read_user(named.get(key)) for key in ("completed_by", "updated_by")):
+                if isinstance(user.id, int | str):
+                    users[user] = None
+    # An annotation may name a user by id, and another one with the e-mail.
+    full = {user.id for user in users if user.email or user.username}
+    return is_blind, [user for user in users if user.email or user.username or user.id not in full]
 
 
-def _users(text: str) -> dict[str, str]:
+def _parse_users(text: str) -> dict[str, str]:
     names = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         user, equals, name = part.rpartition("=")
@@ -146,14 +145,6 @@ def _users(text: str) -> dict[str, str]:
     return names
 
 
-def _name_user(value: Any, users: Mapping[str, str]) -> str:
-    """Return the annotator for a user of Label Studio or, for a user without one, the id."""
-    try:
-        return _author(value, users)
-    except BadInput:
-        return f"user {user_id(value)}"
-
-
 def _refuse_csv(path: Path) -> None:
     """Raise BadInput for Label Studio's export as CSV or TSV, which has no dates, users or spans of each annotation."""
     if path.suffix.lower() in (".csv", ".tsv"):
@@ -161,28 +152,3 @@ def _refuse_csv(path: Path) -> None:
             "this is an export as CSV, which lacks who edited an annotation: in Label Studio, export the project as JSON",
             path=str(path),
         )
-
-
-def _author(value: Any, users: Mapping[str, str]) -> str:
-    """Return the annotator for a user of Label Studio.
-
-    The option `users` gives the annotator. Without it, the annotator is the part of the user's e-mail address
-    before the @.
-    """
-    candidates = (
-        [value]
-        if not isinstance(value, Mapping)
-        else [value.get("id"), value.get("email"), value.get("username")]
-    )
-    names = [str(v) for v in candidates if isinstance(v, str | int) and not isinstance(v, bool) and str(v)]
-    for name in names:
-        if name in users:
-            return users[name]
-    mail = next((n for n in names if "@" in n), None)
-    if mail is None:
-        who = names[0] if names else "missing"
-        raise BadInput(
-            f"user {who} has no annotator; name one with -O users={who}=NAME or --as NAME",
-            field="completed_by",
-        )
-    return mail.partition("@")[0]

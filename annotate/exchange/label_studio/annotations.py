@@ -5,7 +5,7 @@ Regions are checked here too, because Label Studio's SDK may not be installed.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,8 @@ from annotate.exchange.label_studio.tasks import input_text
 from annotate.exchange.proof import TextOfRecord, Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.values import read_number, read_time, text_of
-from annotate.sitting.desk import BatchInfo
-from annotate.sitting.standing import people_of
-from judge.errors import BadInput, UsageError
+from judge.errors import BadInput
 from judge.prompts.spec import Question
-from judge.store import Store
 from judge.store.study import dumps
 from judge.types import Where
 
@@ -167,6 +164,13 @@ def user_id(value: Any) -> Any:
     return value.get("id", value.get("email")) if isinstance(value, Mapping) else value
 
 
+def read_user(value: Any) -> User:
+    """Return the user of a value of `completed_by` or `updated_by`."""
+    named = value if isinstance(value, Mapping) else {"email" if "@" in str(value) else "id": value}
+    email, username = (str(named.get(key) or "") for key in ("email", "username"))
+    return User(user_id(value), email, username)
+
+
 @dataclass(slots=True)
 class Reader:
     """Converts the annotations for one task file to responses."""
@@ -247,60 +251,69 @@ def _from_prediction(annotation: Mapping[str, Any]) -> bool:
 
 
 class Authors:
-    """Maps the users of a server to annotators.
+    """Maps the users of a server or of its export to annotators.
 
-    `given` maps users by e-mail, user name or id. Any other user is mapped to the annotator of the batch whose
-    name is the user's e-mail, the user name, or the part of the e-mail before the @. If two users match the
-    same annotator, neither is mapped.
+    `given` maps users by e-mail, user name or id. Any other user is mapped to the person whose name is the user's
+    e-mail, the user name, or the part of the e-mail before the @. If `people` is None, all people are known by that
+    part. If two users match the same annotator, neither is mapped. `option` is the option that maps a user.
     """
 
     def __init__(
-        self, store: Store, info: BatchInfo, users: Mapping[int, User], given: Mapping[str, str]
+        self, users: Sequence[User], given: Mapping[str, str], people: Sequence[str] | None, option: str
     ) -> None:
-        """Raise UsageError if a name in `given` does not match a user."""
-        self._people = people_of(store.conn, info.batch)
-        self._users = users
-        for name in given:
-            if users and not any(name in _names(u) for u in users.values()):
-                known = ", ".join(str(u) for u in users.values())
-                raise UsageError(
-                    f"--annotator {name}={given[name]}: the server has no such user; available: {known}"
-                )
-        declared = {number: _get_declared_name(user, given) for number, user in users.items()}
-        guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
+        self._people, self._users, self._option = people, users, option
+        declared = {user: _get_declared_name(user, given) for user in users}
+        guessed = {user: self._guess(user) for user in users if not declared[user]}
         matches = Counter(guessed.values())
-        self._names: dict[Any, str] = {number: name for number, name in declared.items() if name}
+        self._names: dict[User, str] = {user: name for user, name in declared.items() if name}
         # If two users are called alice, a guess could assign the labels of one to the other.
         self._names |= {
-            number: name
-            for number, name in guessed.items()
+            user: name
+            for user, name in guessed.items()
             if name and matches[name] == 1 and name not in declared.values()
         }
 
     def _guess(self, user: User) -> str | None:
-        return next((name for name in _names(user) if name in self._people), None)
+        if self._people is None:
+            return user.email.partition("@")[0] or None
+        return next((name for name in list_names(user) if name in (self._people or ())), None)
+
+    def _find(self, value: Any) -> User:
+        """Return the user of a value of `completed_by`. An e-mail identifies a user better than an id, because the exports
+        of two servers may be in one file.
+        """
+        named = read_user(value)
+        same = [u for u in self._users if (u.email == named.email if named.email else u.id == named.id)]
+        return same[0] if len(same) == 1 else named
 
     def find_author(self, completed_by: Any) -> str:
         """Return the annotator. Raises Unproven for a user who is not an annotator of the batch."""
-        name = self._names.get(user_id(completed_by))
+        user = self._find(completed_by)
+        name = self._names.get(user)
         if name is None:
-            who = self.name_user(completed_by)
+            known = (
+                "an annotator"
+                if self._people is None
+                else f"one of the batch's annotators ({', '.join(self._people)})"
+            )
+            reason = f"{user} is not {known}, or another user has the same name"
+            key = user.email or user.username or user.id
             raise Unproven(
                 "person",
-                f"{who} is not one of the batch's annotators ({', '.join(self._people)}): "
-                f"map the user with --annotator {who}=NAME",
+                f"{reason}: map the user with {self._option}{key}=NAME",
                 field="completed_by",
-                who=who,
+                who=str(user),
             )
         return name
 
     def name_user(self, user: Any) -> str:
         """Return the annotator for a user or, for any other user, the e-mail, user name or id."""
-        number = user_id(user)
-        return str(self._names.get(number) or self._users.get(number) or number)
+        found = self._find(user)
+        return self._names.get(found) or str(found)
 
 
-def _names(user: User) -> list[str]:
+def list_names(user: User) -> list[str]:
+    """Return the names by which a user can be mapped."""
     return [n for n in (user.email, user.username, user.email.partition("@")[0], str(user.id)) if n]
 
 

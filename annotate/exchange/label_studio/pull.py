@@ -11,15 +11,16 @@ from typing import Any
 from annotate.exchange.base import UNIT_KEY
 from annotate.exchange.gate import import_rows
 from annotate.exchange.label_studio import link as links
-from annotate.exchange.label_studio.annotations import Authors, Reader
+from annotate.exchange.label_studio.annotations import Authors, Reader, list_names
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link, Survey
-from annotate.exchange.label_studio.server import Project, Server
+from annotate.exchange.label_studio.server import Project, Server, User
 from annotate.exchange.proof import PartOfRecord, Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.result import ImportOptions, ImportResult, Retracted
 from annotate.exchange.units import ExchangeUnits
 from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.standing import people_of
 from judge.commands import command
 from judge.errors import BadInput, Rejected, ServerFault, UsageError
 from judge.store import Store
@@ -83,7 +84,9 @@ def pull(
         surveys = {link: links.survey(store, info, server, link) for link in projects}
         of = sum(len(there.unread) for there in surveys.values())
         # If nothing has changed, a pull requests only the list of tasks.
-        authors = Authors(store, info, server.users() if of else {}, people or {})
+        users, given = list(server.users().values()) if of else [], people or {}
+        _check_users(users, given)
+        authors = Authors(users, given, people_of(store.conn, batch), "--annotator ")
         live: set[tuple[str, Key]] = set()
         known: set[tuple[str, Key]] = set()
         for link, there in surveys.items():
@@ -109,6 +112,16 @@ def pull(
             known |= {(link.person, task_unit.key) for task_unit in now.values()}
         out.tasks, out.deleted_tasks = len(live), len(known - live)
     return out
+
+
+def _check_users(users: Sequence[User], given: Mapping[str, str]) -> None:
+    """Raise UsageError if a name in `given` does not match a user."""
+    for name in given:
+        if users and not any(name in list_names(u) for u in users):
+            known = ", ".join(map(str, users))
+            raise UsageError(
+                f"--annotator {name}={given[name]}: the server has no such user; available: {known}"
+            )
 
 
 def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dict[Link, Project]:
