@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from judge.asking.panel import PanelOutcome
     from judge.asking.run import Ran
     from judge.document.blocks import Document
+    from judge.improve.contest import Contest
     from judge.improve.outcome import Improved
-    from judge.papers.engine.contest import Contest
-    from judge.papers.engine.route import Route
+    from judge.improve.route import Route
     from judge.runner.plan import RunReport
 
 
@@ -119,8 +119,8 @@ def routed(routing: Route, kept: str | None) -> Outcome:
 
     `kept` is the id of the run with the accepted units, or None if no run was stored.
     """
-    from judge.papers.engine.route import as_json
-    from judge.papers.engine.route_document import as_document
+    from judge.improve.route import as_json
+    from judge.improve.route_document import as_document
 
     document = as_json(routing, kept)
     result = "no threshold passes"
@@ -141,8 +141,8 @@ def compared(contest: Contest) -> Outcome:
 
     The document and the page also compare each pair of runs.
     """
-    from judge.papers.engine.contest import as_json
-    from judge.papers.engine.contest_document import as_document
+    from judge.improve.contest import as_json
+    from judge.improve.contest_document import as_document
 
     document = as_json(contest)
     title = (

@@ -18,12 +18,12 @@ from judge.types import Json
 
 if TYPE_CHECKING:
     from judge.derive.calibrate import Calibrated, Prior
+    from judge.improve.contest import Contest
     from judge.improve.outcome import Improved
     from judge.improve.rewrite import Rewriter
+    from judge.improve.route import Route
     from judge.labels.panel import Panel
     from judge.labels.split import Split
-    from judge.papers.engine.contest import Contest
-    from judge.papers.engine.route import Route
     from judge.prompts.load import Task
     from judge.runner.plan import RunDisplay
     from judge.stats.bootstrap import IntervalOptions
@@ -83,7 +83,7 @@ def compare(
     reference: str | None = None,
 ) -> Contest:
     """Compare runs of a task on the same units (`judge compare`). Raises the same errors as `suites.contest.compare`."""
-    from judge.papers.engine import contest
+    from judge.improve import contest
 
     if len(runs) == 1:
         raise UsageError("--run must be given at least twice; omit --run to compare all runs of the task")
@@ -111,7 +111,7 @@ def route(
     The id is None if no threshold meets the guarantee, or if `keep` is False. Raises the same errors as
     `suites.route.route`.
     """
-    from judge.papers.engine import route as routing
+    from judge.improve import route as routing
 
     _, split, name, word = _choose_split(store, task_name, field, reference)
     runs = [run, *([then] if then else [])]

@@ -14,7 +14,7 @@ from judge.document.csv import csv_line
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.papers.engine.contest import Contest
+    from judge.improve.contest import Contest
 
 
 @click.command("compare")
@@ -65,8 +65,8 @@ def compare(task_name: str, **options: Any) -> None:
     """
     from judge.document.formats import write_pages
     from judge.document.terminal import print_result
-    from judge.papers.engine import contest
-    from judge.papers.engine.contest_document import as_document
+    from judge.improve import contest
+    from judge.improve.contest_document import as_document
 
     # Checked first, because the comparison may use up a look at the sealed test.
     check_files(options["output"], options["units"])

@@ -16,7 +16,7 @@ from judge.gates import Gate, decide, output_option
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.papers.engine.route_check import RouteCheck
+    from judge.improve.route_check import RouteCheck
 
 
 @click.command()
@@ -75,9 +75,9 @@ def route(task_name: str, **options: Any) -> int:
     questions in the sealed test, and each use is logged. If no threshold passes, the exit code is 5.
     """
     from judge.document.formats import write_pages
-    from judge.papers.engine import route as routing
-    from judge.papers.engine.route_check import check_again
-    from judge.papers.engine.route_document import as_document
+    from judge.improve import route as routing
+    from judge.improve.route_check import check_again
+    from judge.improve.route_document import as_document
 
     if (options["check"] is None) == (options["run"] is None):
         raise UsageError("specify the judge with --run RUN, or a stored route with --check ROUTE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +50,11 @@ def _sections(paper: Paper) -> dict[str, list[str]]:
     readings = [o.name.replace("-", "_") for o in paper.options]
     rows = [*(["systems"] if paper.has_systems else []), *(["condition"] if paper.corrects else [])]
     return {
-        "What": [*rows, "dataset", "parts", "by", *readings],
+        "What": [*rows, "datasets", "parts", "by", *readings],
         "Runs": ["runs", *(["judges"] if paper.is_judged else []), "partial"],
         "Intervals and correction": [*(["reference"] if paper.corrects else []), "interval", "confidence"],
         "Pass/fail checks": ["fail_under", "fail_over", "on"],
-        "Output": ["output", "as_json", "db"],
+        "Output": [*(["table"] if paper.tables else []), "output", "as_json", "db"],
     }
 
 
@@ -75,7 +76,7 @@ def _command(paper: Paper) -> click.Command:
     )
     @combine_options(*([score_options.systems_option] if paper.has_systems else []))
     @combine_options(*([score_options.condition_option] if paper.corrects else []))
-    @score_options.dataset_option
+    @score_options.datasets_option
     @score_options.part_option
     @score_options.by_option
     @score_options.paper_options(paper)
@@ -85,7 +86,9 @@ def _command(paper: Paper) -> click.Command:
     @combine_options(*([reference_option] if paper.corrects else []))
     @score_options.interval_options
     @score_gate_options
+    @combine_options(*([score_options.table_option] if paper.tables else []))
     @output_option(
+        *([".svg"] if paper.tables else []),
         ".html",
         ".md",
         ".tex",
@@ -100,11 +103,14 @@ def _command(paper: Paper) -> click.Command:
         from judge.papers.engine.result import score as scored
 
         # Papers without systems, judges or a correction do not have these options.
-        options = {"systems": (), "judges": None, "reference": None, **options}
+        options = {"systems": (), "judges": None, "reference": None, "table": None, **options}
+        options["dataset"] = _only_dataset(options)
         limits = thresholds(options["fail_under"], options["fail_over"])
         if limits and options["on"] == "lower" and options["interval"] == "none":
             raise UsageError("--on lower requires intervals: omit --interval none")
         with Store.open(options["db"], create=False) as store:
+            if options["table"]:
+                return _print_tables(store, paper, options)
             contenders, axis = _contenders(store, options)
             if limits and contenders:
                 raise UsageError(
@@ -139,6 +145,37 @@ def _command(paper: Paper) -> click.Command:
         return Exit.DONE
 
     return command
+
+
+def _only_dataset(options: Mapping[str, Any]) -> str | None:
+    """Return the value of --dataset. Raises UsageError for several data sets, or for figures, without --table paper."""
+    names, table = options["datasets"], options["table"]
+    if len(names) > 1 and not table:
+        raise UsageError(
+            f"--dataset was given {len(names)} times: a score is computed on one data set; --table paper compares several"
+        )
+    if not table and any(path.suffix == ".svg" for path in options["output"].pages):
+        raise UsageError("an .svg file has the figures of --table paper")
+    return names[0] if len(names) == 1 else None
+
+
+def _print_tables(store: Store, paper: Paper, options: dict[str, Any]) -> int:
+    """Print the paper's own tables, and write them and the figures to the files."""
+    from judge.cli.score_output import emit_tables
+    from judge.papers.engine.paper_table import paper_tables
+
+    if options["fail_under"] or options["fail_over"] or options["by"] or options["judges"] == "each":
+        raise UsageError("--table paper cannot be used with --fail-under, --fail-over, --by or --judges each")
+    wanted = request_of(store, paper, options)
+    try:
+        names = leaderboard.names_of(store, paper, wanted, options["systems"]) if options["systems"] else []
+        made = paper_tables(
+            store, paper, wanted, names, options["datasets"], **score_options.get_interval_settings(options)
+        )
+    except Incomplete as missing:
+        return print_missing(missing, paper, options["db"])
+    emit_tables(made, options["as_json"], options["output"].pages)
+    return Exit.DONE
 
 
 def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:

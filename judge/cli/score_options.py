@@ -43,6 +43,18 @@ condition_option = click.option(
 dataset_option = click.option(
     "--dataset", metavar="NAME", help="Data set to score, if the study has several data sets."
 )
+datasets_option = click.option(
+    "--dataset",
+    "datasets",
+    multiple=True,
+    metavar="NAME",
+    help="Data set to score, if the study has several. Repeatable with --table paper.",
+)
+table_option = click.option(
+    "--table",
+    type=click.Choice(["paper"]),
+    help="Print the paper's own tables, with several systems and data sets.",
+)
 part_option = click.option(
     "--part",
     "parts",

@@ -15,6 +15,7 @@ from judge.files import format_of, whole_file
 if TYPE_CHECKING:
     from judge.document.blocks import Document
     from judge.papers.engine.board import Board
+    from judge.papers.engine.paper_table import PaperTables
     from judge.papers.engine.result import Result
 
 
@@ -39,6 +40,40 @@ def emit_board(board: Board, as_json: bool, pages: Sequence[Path]) -> None:
     from judge.papers.engine.board_document import as_document
 
     _emit("board", board.as_json(), as_document(board), board, as_json, pages)
+
+
+def emit_tables(made: PaperTables, as_json: bool, pages: Sequence[Path]) -> None:
+    """Print a paper's own tables as JSON or as tables, and write them, or the figures, to the files."""
+    from judge.document.csv import csv_line
+    from judge.document.formats import FORMATS
+    from judge.document.plots import draw_alone
+    from judge.document.terminal import print_result
+    from judge.papers.engine.paper_table import list_figures
+
+    content = made.as_json()
+    print_result("paper_table", content, made.document, as_json)
+    for path in pages:
+        ending = format_of(
+            path, {name: name for name in (".svg", ".json", ".csv", *(f".{f}" for f in FORMATS))}
+        )
+        if ending == ".svg":
+            figures = list_figures(made.document)
+            if not figures:
+                raise BadInput(f"--output {path}: the paper's figures have no values yet")
+            for n, figure in enumerate(figures, 1):
+                # The first figure has the given name, and the others have a number.
+                place = path if n == 1 else path.with_stem(f"{path.stem}-{n}")
+                write_whole(place, draw_alone(figure.draw, figure.data))
+        elif ending == ".json":
+            write_whole(path, document("paper_table", content))
+        elif ending == ".csv":
+            rows = [entry.as_json() for entry in made.entries]
+            write_whole(
+                path,
+                "".join(map(csv_line, [list(rows[0]), *(list(r.values()) for r in rows)]) if rows else ""),
+            )
+        else:
+            write_whole(path, FORMATS[ending.removeprefix(".")](made.document))
 
 
 def _emit(

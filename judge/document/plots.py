@@ -41,11 +41,29 @@ _SETTINGS: Any = {
 # Narrow enough for a phone, where the page scales a figure down to the width of the screen.
 WIDTH = 4.8
 _lock = threading.Lock()
+PRINTED = {
+    "ink": "#1a1a1a",
+    "soft": "#6b6b6b",
+    "rule": "#c8c8c8",
+    "judge": "#1f5fa8",
+    "people": "#b5541c",
+    "on": "#ffffff",
+    "paper": "#ffffff",
+}
+"""The colours of a figure outside a page, by their roles."""
 
 
 def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -> str:
     """Return the figure `name` as an <svg> element with a title and a description. `key` makes its ids unique."""
     return inline(_render(name, json.dumps(data)), key, title, text)
+
+
+def draw_alone(name: str, data: Mapping[str, Json]) -> str:
+    """Return the figure `name` as an SVG file of its own, in the colours of print."""
+    text = _render(name, json.dumps(data))
+    for marker, role in MARKERS.items():
+        text = text.replace(marker, PRINTED.get(role, PRINTED["judge"]))
+    return text
 
 
 @lru_cache(maxsize=32)
@@ -327,6 +345,17 @@ def _front(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_ylabel("kappa")
 
 
+def _scatter(figure: Any, data: Mapping[str, Json]) -> None:
+    """Draw labelled points of two measures."""
+    axes = _axes(figure, WIDTH, 3.4)
+    for p in data["points"]:
+        axes.plot([p["x"]], [p["y"]], "o", color=COLOUR["judge"], markersize=6)
+        axes.annotate(_shorten(p["label"]), (p["x"], p["y"]), (6, 5), textcoords="offset points", fontsize=9)
+    axes.margins(x=0.2, y=0.15)
+    axes.set_xlabel(data["x"])
+    axes.set_ylabel(data["y"])
+
+
 def _power(figure: Any, data: Mapping[str, Json]) -> None:
     axes = _axes(figure, WIDTH, 2.6)
     units = data["units"]
@@ -355,6 +384,7 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "power": _power,
     "curve": _curve,
     "front": _front,
+    "scatter": _scatter,
 }
 
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from judge.improve import contest
 from judge.improve.bench import PURPOSE, Bench
 from judge.improve.climb import steps
+from judge.improve.contest import Contest
 from judge.improve.outcome import Improved, Tried, people_of
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import Rewriter
 from judge.labels.scope import Scope, read_panel
-from judge.papers.engine import contest
-from judge.papers.engine.contest import Contest
 from judge.prompts.load import Task
 from judge.runner.flow import Flow, Halted
 from judge.stats.parts import detectable

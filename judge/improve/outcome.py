@@ -12,12 +12,12 @@ from dataclasses import field as default
 
 import numpy as np
 
+from judge.improve.contest import Contest
 from judge.improve.recipe import Recipe
 from judge.labels import relation
 from judge.labels.panel import Panel
 from judge.labels.scope import Scope, read_panel
 from judge.labels.split import Split
-from judge.papers.engine.contest import Contest
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store.study import Store

@@ -1,16 +1,16 @@
-"""The papers. Each paper reads a study and computes its measures with `judge.scores`. There is one file per paper.
+"""The papers. Each paper is one module and one declaration: NAME.py reads a study and computes the measures, and
+NAME.toml has everything that can be said without computing (options, parts, conditions, tables, figures, published numbers).
 
-A paper is a module that defines `PAPER = Paper(...)` (`judge.papers.engine.paper`) and is listed in `judge.papers.engine.papers`. The
-commands `judge score NAME` and `judge suite NAME` then accept it, with its options, parts and help. `compute_scores(study)`
-does all the work:
+`judge.papers.engine.papers` reads the declarations. The commands `judge score NAME` and `judge suite NAME` then accept the
+paper. `compute_scores(study)` does all the work:
 
     def compute_scores(study: PaperStudy) -> list[Score]:
         chosen = study.answering("qa_answer", "all")              the answers to score; or a step that generates them
         answers = study.rows.answers(chosen)                      one row per answer
         labels = study.labels("eligibility", chosen)              one row per unit, from the chosen run
-        none = study.generated("qa_answer", "none")               one row per item, with the system's answer
+        none = study.read_generated("qa_answer", "none")          one row per item, with the system's answer
         study.check()                                             raises Incomplete with the commands to type
-        return garage.factuality(answers.join(...), ...)          judge.scores does the arithmetic
+        return factuality(answers.join(...), ...)                 a function of the same module does the arithmetic
 
 A study is a `Reading` (options, notes and missing steps; `judge.papers.engine.reading`) with two additions: `study.rows` (the
 requested items, passages, answers, gold labels and rankings; `judge.papers.engine.queries`) and labels. The labels come from judges'
@@ -29,6 +29,4 @@ Rules for `compute_scores`:
                      "not judged"; the scores count these units
     options          `study.option("name")` is always a string; `study.part("name")` is True if the part was requested
     notes            `study.note(text)` for anything that a reader must know besides the numbers (options are always printed)
-    light imports    no numpy, pandas or judge.scores at the top of a paper's file, because `--help` imports it; import in
-                     the function instead
 """

@@ -25,9 +25,11 @@ import numpy as np
 import pandas as pd
 
 from judge.commands import command
+from judge.document.blocks import Figure
 from judge.errors import BadInput, NothingToScore, UsageError
 from judge.papers.engine.frames import frame
 from judge.papers.engine.paper_study import FAILURES, PaperStudy
+from judge.papers.engine.paper_table import Filled
 from judge.papers.engine.queries import System
 from judge.papers.engine.steps import Step
 from judge.scores.columns import (
@@ -59,7 +61,7 @@ from judge.store import pairs as stored
 from judge.store.label_rows import quote
 from judge.store.rankings import LISTED
 from judge.store.study import Store
-from judge.types import Status
+from judge.types import Json, Status
 
 STAGES = ("retrieve", "rerank", "top-k")
 
@@ -80,10 +82,12 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     # Without any list of a requested claim, there is nothing to compare.
     if entries is not None and len(entries):
         before: list[Score] = []
-        for stage in _stages(entries):
+        stages = _stages(entries)
+        for n, stage in enumerate(stages):
             here = retrieval_bias(pairs, entries, stage)
             scores += here
             if before:
+                scores.append(rank_move(pairs, entries, stages[n - 1], stage))
                 scores += changes(before, here)
             before = here
     if answers is not None:
@@ -366,6 +370,49 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
         later = other.measure.rstrip("]").split("[")[1]
         scores.append(score_pair(f"{name}_change[{stage} to {later}]", before, other, lambda a, b: b - a))
     return scores
+
+
+def rank_move(pairs: pd.DataFrame, stances: pd.DataFrame, before: str, after: str) -> Score:
+    """Return the mean number of ranks by which a document moves from one stage to the next.
+
+    For each claim, the mean is over the documents that are in both of its lists. The result is the mean over the claims.
+    """
+    who = _claims(pairs)
+    lists = [stances[stances["stage"] == stage] for stage in (before, after)]
+    both = lists[0].merge(lists[1], on=["claim_id", "document"])
+    moves = (both["rank_x"] - both["rank_y"]).abs().groupby(both["claim_id"]).mean()
+    values = moves.reindex(who.ids).to_numpy(dtype=np.float64)
+    return score_values(f"rank_move[{after}]", who, values, reason="no document is in both lists")
+
+
+def draw_pairs(filled: Filled, key: str, title: str) -> list[Figure]:
+    """Return a plot of the support ratios of each pair of claims, for the last stage. Biased pairs are named.
+
+    A pair is biased if both answers support the claim that they were given.
+    """
+    scores = {score.measure: score for score in filled.scores}
+    stage = next((s for s in reversed(STAGES) if f"sr_original[{s}]" in scores), None)
+    if stage is None:
+        return []
+    original, counter = (scores[f"sr_{side}[{stage}]"] for side in ("original", "counter"))
+    biased = set(scores["cbr"].units.ids[scores["cbr"].rows[:, 0] == 1]) if "cbr" in scores else set()
+    points: list[Json] = [
+        {"label": str(pair) if pair in biased else "", "x": x, "y": y}
+        for pair, x, y in zip(original.units.ids, original.rows[:, 0], counter.rows[:, 0], strict=True)
+        if not np.isnan(x + y)
+    ]
+    if not points:
+        return []
+    caption = f"{title}: {filled.system}, {stage}"
+    text = (
+        f"Each point is a pair. The {len(biased)} pairs whose answers both support their own claim are named."
+    )
+    data: dict[str, Json] = {
+        "points": points,
+        "x": "SR of the original claim",
+        "y": "SR of the counter claim",
+    }
+    return [Figure(key, caption, text, "scatter", data)]
 
 
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:

@@ -67,7 +67,8 @@ if it is empty. The text below it is the user message. White space at the start 
 passages. The only change to the text of a field is that control tokens of chat templates are broken up, so that a passage cannot
 imitate another turn.
 
-`answer` says how the label is found in the reply. With `words`, the label can be anywhere in the reply. The reply has no
+`answer` says how the label is found in the reply. With `alone`, the first sentence must be only the label (docs/answers-read.md
+has examples). With `words`, the label can be anywhere in the reply. The reply has no
 label if two different labels occur, or if the label follows `not`, `cannot`, `without`, `fails to` or a similar word. With
 `Answer: {{label}}`, the label follows these words. If the labels are letters of answer options, only the letters of the
 question's own options count. If the model returns probabilities, they are read at the position of the label.

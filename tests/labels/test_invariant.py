@@ -11,10 +11,10 @@ from annotate.agreement.one_field import analyse
 from annotate.report import ReportOptions, build
 from annotate.store import open_study
 from judge.document.blocks import Document
+from judge.improve import contest
 from judge.labels.reference import ReferenceLabels, available_references, resolve
 from judge.labels.scope import Scope, read_panel
 from judge.notes import code_of
-from judge.papers.engine import contest
 from judge.papers.engine.paper import ScoreRequest
 from judge.papers.engine.papers import PAPERS
 from judge.papers.engine.result import score

@@ -135,7 +135,7 @@ def test_a_look_is_logged_before_anything_is_computed(
 ) -> None:
     db, runs = study
     judge("split", "stance", "-d", db)
-    import judge.papers.engine.contest as module
+    import judge.improve.contest as module
 
     def killed(*args: object, **named: object) -> None:
         raise KeyboardInterrupt

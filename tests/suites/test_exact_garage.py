@@ -65,3 +65,15 @@ def test_the_gold_field_of_a_paper_is_no_field_of_another_task(judge: Judge, tmp
     rows = [garage_row(f"g{n}", ["ANSWER-THE-QUESTION"], sufficient=n > 0) for n in range(2)]
     done = judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
     assert "raguard_exam" not in done.out + done.err
+
+
+@pytest.mark.usefixtures("labelled")
+def test_a_suite_generates_the_answers_of_a_model_beside_imported_systems(judge: Judge) -> None:
+    """Finding 9: a and b were imported; the model writes answers of its own, judges them, and is scored."""
+    words = ("garage", "--system", "scripted/hash")
+    judge("suite", *words, "-m", "scripted/hash")
+    result = score(judge, *words)
+    assert (result.document["system"], result.document["condition"]) == ("scripted/hash", "all")
+    assert result["eligibility"]["n_units"] == N
+    # A name that is no model stays an error.
+    assert "no answers by this system" in judge("score", "garage", "--system", "c", code=2).err

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from judge.document.blocks import Figure
-from judge.papers.engine.route import PathPlace
-from judge.papers.engine.route_document import as_document
+from judge.improve.route import PathPlace
+from judge.improve.route_document import as_document
 from judge.stats.selective import PathStep
 
 

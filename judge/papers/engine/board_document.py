@@ -27,6 +27,8 @@ from judge.papers.engine.published import Published
 from judge.papers.engine.reading import Lacking
 from judge.papers.engine.result import is_of
 
+MOST_COLUMNS = 8
+"""The maximum number of measures in the table of main measures."""
 ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
@@ -59,8 +61,9 @@ def as_document(board: Board) -> Document:
 def columns_of(board: Board) -> list[BoardRow]:
     """Return the rows that are shown as columns in a wide table: the main measures, each followed by its strata."""
     main = [row for row in board.rows if board.paper.is_main(row.measure)]
-    order = list(dict.fromkeys(row.measure for row in main))
-    return sorted(main, key=lambda row: order.index(row.measure))
+    # A wider table is unreadable. The table of every value, CSV and JSON have the other measures.
+    order = list(dict.fromkeys(row.measure for row in main))[:MOST_COLUMNS]
+    return sorted((row for row in main if row.measure in order), key=lambda row: order.index(row.measure))
 
 
 def _head(board: Board, row: BoardRow) -> str:

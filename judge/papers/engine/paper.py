@@ -102,6 +102,10 @@ class Paper:
     known: Mapping[str, KnownAs] = field(default_factory=dict)
     """For each measure that is also known by another name, this name and its source."""
 
+    tables: tuple[Mapping[str, Any], ...] = ()
+    figures: tuple[Mapping[str, Any], ...] = ()
+    """The paper's own tables and figures (see `judge.papers.engine.paper_table`)."""
+
     @property
     def corrects(self) -> bool:
         """Whether the measures can be corrected with human labels."""

@@ -83,7 +83,7 @@ class PaperStudy(SystemReading):
         the system has no answers, raises Incomplete with the step that generates answers with this task and
         context. If no model can generate answers, raises NothingToScore.
         """
-        system = self.system()
+        system = None if self._can_generate() else self.system()
         if system is None:
             self.read_generated(task, context)
             self.check()
@@ -93,6 +93,13 @@ class PaperStudy(SystemReading):
             )
         self._record_finished(system)
         return system
+
+    def _can_generate(self) -> bool:
+        """Return whether the requested system has no answers yet, and a model can generate them."""
+        name = self.request.system
+        if name is None or self.request.condition is not None:
+            return False
+        return all(s.system != name for s in self.rows.systems()) and self.maker(name) is not None
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
         """Return a table of the system's outputs about single passages, one row per passage.

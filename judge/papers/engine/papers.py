@@ -42,6 +42,10 @@ def declared(name: str, declaration: Mapping[str, Any], module: str) -> Paper:
     def function(of: str) -> Callable[..., Any]:
         return lambda *values: getattr(import_module(module), of)(*values)
 
+    figures = [
+        figure | ({"function": function(figure["function"])} if "function" in figure else {})
+        for figure in given.pop("figures", [])
+    ]
     parts, options = given.pop("parts"), given.pop("options", {})
     functions: dict[str, Any] = {field: function(of) for field, of in given.pop("functions", {}).items()}
     return Paper(
@@ -53,6 +57,7 @@ def declared(name: str, declaration: Mapping[str, Any], module: str) -> Paper:
         ),
         known={measure: KnownAs(**fields) for measure, fields in given.pop("known", {}).items()},
         strata={stratum: function(of) for stratum, of in given.pop("strata", {}).items()},
+        figures=tuple(figures),
         **functions,
         **_freeze(given),
     )

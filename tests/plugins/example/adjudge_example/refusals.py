@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.errors import NothingToScore
-from judge.papers.engine.paper import Paper, Part
+from judge.papers.engine.papers import declared_beside
 
 if TYPE_CHECKING:
     from judge.papers.engine.paper_study import PaperStudy
@@ -29,11 +29,5 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     return [score_values("rag_refusal_rate", units(judged, "answers"), declined, status)]
 
 
-PAPER = Paper(
-    name="refusals",
-    title="Refusals: how often a system declines to answer",
-    compute_scores=compute_scores,
-    parts=(Part("refusals", ("deflection",), "answers that decline"),),
-    lower=("rag_refusal_rate",),
-    abbreviations=("rag",),
-)
+# The title, parts, measures and tables stand in refusals.toml, beside this file.
+PAPER = declared_beside(__name__, __file__)

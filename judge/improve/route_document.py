@@ -4,7 +4,7 @@ from scipy.special import betaincinv
 
 from judge.document.blocks import Cell, Document, Figure, Notes, Section, Table, heads
 from judge.document.cells import share, with_interval
-from judge.papers.engine.route import Route
+from judge.improve.route import Route
 
 
 def compute_exact_interval(right: int, n: int) -> tuple[float, float]:

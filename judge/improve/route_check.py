@@ -9,8 +9,8 @@ import numpy as np
 from judge import derive
 from judge.commands import command
 from judge.errors import UsageError
+from judge.improve.route import among, confidences, mask_fitted
 from judge.labels.batches import design
-from judge.papers.engine.route import among, confidences, mask_fitted
 from judge.stats import MISSING
 from judge.stats.selective import disagreement_p
 from judge.store.derived import folds

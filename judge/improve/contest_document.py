@@ -15,7 +15,7 @@ from judge.document.blocks import (
     level_text,
 )
 from judge.document.cells import format_count, interval
-from judge.papers.engine.contest import AXES, Contest
+from judge.improve.contest import AXES, Contest
 from judge.stats.paired import Duel
 
 TITLES = {"cost": "US dollars per 1,000 units", "seconds": "seconds of calls per unit"}
