@@ -53,8 +53,8 @@ def view(
     Labels are hidden for units that an annotator must still label blind. --reveal NAME shows all labels. If
     NAME labels these units later, the labels do not count as blind.
     """
-    from annotate.view.page import as_html
     from annotate.view.units import view as units_of
+    from judge.document.html import render_rows
     from judge.files import PAGE, format_of, whole_file
     from judge.store.export import read_stored_task
     from judge.store.label_rows import quote
@@ -72,8 +72,8 @@ def view(
     selection = Selection(" AND ".join(conditions) or None, limit, sample)
     shown_units = units_of(store, task, selection, reveal_to=readers)
     with whole_file(output) as partial:
-        partial.write_text(as_html(shown_units), encoding="utf-8")
-    note(f"wrote {output}: {len(shown_units.units):,} units")
+        partial.write_text(render_rows(shown_units.page), encoding="utf-8")
+    note(f"wrote {output}: {len(shown_units.page.rows):,} units")
     if shown_units.withheld:
         note(
             f"labels of {shown_units.withheld:,} units are left out, because somebody must still label them blind "

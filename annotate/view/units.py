@@ -7,6 +7,7 @@ labels, and nothing that reveals a label, such as a judge's reply, evidence or a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -17,6 +18,7 @@ from annotate.drawing.eligible import eligible
 from annotate.highlights import find_answers, find_terms, query_terms
 from annotate.sitting import exposure
 from annotate.sitting.queue import batch_info
+from judge.document.rows import EVIDENCE, HIGHLIGHT, PageRow, RowLabel, RowsPage, RowText, Segment
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts.inputs import LIST_INPUTS
@@ -30,60 +32,34 @@ from judge.types import AnnotatorKind
 
 MOST = 10_000
 """The maximum number of units on a page. With more units, a browser would need more than three seconds to open the page."""
+MOST_PEOPLE = 8
+"""The maximum number of people who each have a filter. More people share one."""
 _JSON = ("reference_answers", "options")
 _ABOUT = ("passage_title", "passage_date", "passage_source")
 _ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
 """The inputs whose words are highlighted in the other texts."""
 
-HIGHLIGHT, EVIDENCE = "h", "e"
-Segment = str | tuple[str, str]
-"""A piece of plain text, or a pair of a piece and its mark (HIGHLIGHT or EVIDENCE)."""
-
-
-@dataclass(slots=True)
-class ShownLabel:
-    """A label from a run or a person, with the probability of the label and the label's source (a batch or an import)."""
-
-    field: str
-    who: str
-    value: str
-    layer: str
-    repeat: int
-    confidence: float | None
-    rationale: str | None
-    derived_from: str | None
-    source: str | None
-
 
 @dataclass(slots=True)
 class ShownUnit:
-    """A unit on a page.
+    """A unit on a page: its row, and its first labels by kind of annotator.
 
-    Each entry of `texts` is a tuple (name, remark, pieces). `lost` has a tuple (run, status, reason) for each judgement
-    without a label.
+    `waits` is true if somebody must still label the unit blind. `judges` maps each judge to its labels by field, and
+    `people` maps each field to the labels of everybody else.
     """
 
-    unit_id: str
-    question: str
-    dataset: str
-    system: str | None
+    row: PageRow
     waits: bool
-    texts: list[tuple[str, str, list[Segment]]] = field(default_factory=list)
-    labels: list[ShownLabel] = field(default_factory=list)
-    lost: list[tuple[str, str, str]] = field(default_factory=list)
-    remarks: list[tuple[str, str]] = field(default_factory=list)
-    """Pairs of a person and this person's note or flag."""
+    judges: dict[str, dict[str, str]] = field(default_factory=dict)
+    people: dict[str, set[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The content of a page. `who` maps each run id and each person to a pair (name, kind)."""
+    """A page of units, with the number of units whose labels are left out because somebody must label them blind."""
 
-    task: Task
-    units: Sequence[ShownUnit]
-    who: Mapping[str, tuple[str, str]]
+    page: RowsPage
     withheld: int
-    """The number of units whose labels are left out, because somebody must still label these units blind."""
 
 
 def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[str] = ()) -> View:
@@ -106,11 +82,21 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
         with store.transaction() as conn:
             for person in reveal_to:
                 exposure.note_view(conn, person)
-    runs = _runs(store)
     units = _with_texts(store, task, waiting)
-    _add_labels(store, task, units, runs)
-    shown = list(units.values())
-    return View(task, shown, _names(store, shown, runs), sum(unit.waits for unit in shown))
+    names = _names(store)
+    _add_labels(store, task, units, names)
+    _add_lost(store, units, names)
+    for unit in units.values():
+        _add_filters(unit)
+    withheld = sum(unit.waits for unit in units.values())
+    notes = [
+        f"Labels of {withheld:,} of the {n:,} units are left out: somebody must still label them, or a unit of their item, blind."
+        if withheld
+        else "Highlights show words of the question and reference answers; they do not by themselves mean relevance."
+    ]
+    rows = [unit.row for unit in units.values()]
+    title = f"{task.spec.title} ({task.name})"
+    return View(RowsPage(title, "unit", rows, "as in the study", notes), withheld)
 
 
 def _find_undrawn(store: Store) -> set[str]:
@@ -131,13 +117,6 @@ def _find_undrawn(store: Store) -> set[str]:
         of_item = "SELECT item_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?))"
         names.update(drawn, (item for (item,) in store.conn.execute(of_item, [dumps(drawn)])))
     return names
-
-
-def _runs(store: Store) -> dict[str, str]:
-    """Return a map from run ids to models. Runs that were made by a search or a drift check are excluded."""
-    only_tried = read_tried(store.conn)
-    rows = store.conn.execute("SELECT run_id, model FROM runs")
-    return {run: model for run, model in rows if run not in only_tried}
 
 
 def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
@@ -161,15 +140,24 @@ def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownU
     marks = _evidence(store)
     shown = {}
     for (unit_id, question, dataset, system), inputs in rows:
-        unit = ShownUnit(unit_id, question, dataset, system, unit_id in waiting)
-        spans, remarks = ([], []) if unit.waits else marks.get(unit_id, ([], []))
-        unit.texts, unit.remarks = list(_texts(inputs, listed, spans)), remarks
-        shown[unit_id] = unit
+        waits = unit_id in waiting
+        spans, remarks = ([], []) if waits else marks.get(unit_id, ([], []))
+        texts = list(_texts(inputs, listed, spans))
+        row = PageRow(unit_id, texts[-1].plain() if texts else "", texts=texts, notes=list(remarks))
+        row.facts = [f"data set {dataset}", f"question {question}"]
+        # The filters of a page are in the order in which its rows name them.
+        row.filters = {"Status": [], "Differences": [], "Data set": [dataset]}
+        if system is not None:
+            row.facts.append(f"system {system}")
+            row.filters["System"] = [system]
+        if remarks:
+            row.filters["Status"].append("with a note or flag")
+        shown[unit_id] = ShownUnit(row, waits)
     return shown
 
 
 Span = tuple[str, int, int]
-Remarks = list[tuple[str, str]]
+Remarks = list[str]
 
 
 def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
@@ -187,13 +175,13 @@ def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
     for unit, person, spans, flag, note in store.conn.execute(query):
         evidence, remarks = marks.setdefault(unit, ([], []))
         evidence += [(str(name), int(start), int(end)) for name, start, end in json.loads(spans)]
-        remarks += [(person, f"{word}: {text}") for word, text in (("flag", flag), ("note", note)) if text]
+        remarks += [f"{person}, {word}: {text}" for word, text in (("flag", flag), ("note", note)) if text]
     return marks
 
 
 def _texts(
     inputs: Mapping[str, str | None], listed: Mapping[str, Mapping[str, Any]], spans: Sequence[Span]
-) -> Iterator[tuple[str, str, list[Segment]]]:
+) -> Iterator[RowText]:
     """Return the inputs in the task's order, with a separate entry for each passage in a list."""
     terms = query_terms(value for name in _ASKED if (value := inputs.get(name)))
     answers = [a for a in json.loads(inputs.get("reference_answers") or "[]") if isinstance(a, str)]
@@ -213,16 +201,16 @@ def _texts(
             for marker, passage in marked(ids, {i: listed[i]["item_id"] for i in ids}).items():
                 of = listed[passage]
                 about = " · ".join(str(of[key]) for key in ("title", "date") if of[key])
-                yield f"{title} [{marker}]", about, pieces(passage, str(of["text"]), searched=True)
+                yield RowText(f"{title} [{marker}]", about, pieces(passage, str(of["text"]), searched=True))
         elif name in _JSON:
-            yield title, "", [_format_value(json.loads(value))]
+            yield RowText(title, "", [_format_value(json.loads(value))])
         else:
             about = (
                 " · ".join(inputs[key] or "" for key in _ABOUT if inputs.get(key))
                 if name == "passage"
                 else ""
             )
-            yield title, about, pieces(name, value, searched=name not in _ASKED)
+            yield RowText(title, about, pieces(name, value, searched=name not in _ASKED))
 
 
 def _format_value(value: Any) -> str:
@@ -244,52 +232,116 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
     return out
 
 
-def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
+def _names(store: Store) -> dict[str, tuple[str, AnnotatorKind]]:
+    """Return a map from each run and each person to a pair (name, kind).
+
+    If several runs have the same model, their names include the end of the run id. Runs that were made by a search or a
+    drift check are excluded, because no number in the study uses them.
+    """
+    only_tried = read_tried(store.conn)
+    runs = {
+        run: model
+        for run, model in store.conn.execute("SELECT run_id, model FROM runs")
+        if run not in only_tried
+    }
+    n_runs = Counter(runs.values())
+    names = {
+        run: (model if n_runs[model] == 1 else f"{model} · {run[-6:]}", AnnotatorKind.JUDGE)
+        for run, model in runs.items()
+    }
+    for person, kind in store.conn.execute("SELECT annotator_id, kind FROM annotators"):
+        if person not in only_tried:
+            names.setdefault(person, (person, AnnotatorKind(kind)))
+    return names
+
+
+def _add_labels(
+    store: Store, task: Task, units: Mapping[str, ShownUnit], names: Mapping[str, tuple[str, AnnotatorKind]]
+) -> None:
     """Add labels to the units, except those that somebody must still label blind.
 
     A judge's labels on units in the sealed test are left out.
     """
-    sealed = {run: splits.read_closed_units(store, task.task_id, run) for run in runs}
-    only_tried = read_tried(store.conn)
-    for row in relation.read_selection(store.conn):
-        unit = units[row[0]]
-        # A search or a drift check made these runs, and no number in the study uses them.
-        is_hidden = row[2] in only_tried
-        if is_hidden or unit.waits or unit.unit_id in sealed.get(row[2], ()):
+    sealed = {
+        who: splits.read_closed_units(store, task.task_id, who)
+        for who, (_, kind) in names.items()
+        if kind == AnnotatorKind.JUDGE
+    }
+    given = [
+        row
+        for row in relation.read_selection(store.conn)
+        if row[2] in names and not units[row[0]].waits and row[0] not in sealed.get(row[2], ())
+    ]
+    several = len({row[1] for row in given}) > 1
+    many = len({row[2] for row in given if names[row[2]][1] == AnnotatorKind.HUMAN}) > MOST_PEOPLE
+    for unit_id, question, who, layer, repeat, value, distribution, reason, derived, sources in given:
+        unit, (name, kind) = units[unit_id], names[who]
+        confidence = json.loads(distribution).get(value) if distribution else None
+        source = [*(json.loads(sources) if sources else ()), "" if layer == "first" else layer]
+        source += [f"repeat {repeat}" if repeat else "", f"from {derived}" if derived else ""]
+        text = ", ".join(filter(None, source))
+        unit.row.labels.append(RowLabel(name, kind, question, value, confidence, text, reason or ""))
+        # Repeats and revisions are shown, but the filters use the first label.
+        if layer != "first" or repeat:
             continue
-        masses = json.loads(row[6]) if row[6] else {}
-        confidence = masses.get(row[5])
-        source = ", ".join(json.loads(row[9])) if row[9] else None
-        unit.labels.append(
-            ShownLabel(row[1], row[2], row[5], row[3], row[4], confidence, row[7], row[8], source)
-        )
+        named = "any person" if many and kind == AnnotatorKind.HUMAN else name
+        title = f"{named}, {question}" if several else named
+        unit.row.filters.setdefault(title, []).append(value)
+        if kind != AnnotatorKind.JUDGE:
+            unit.people.setdefault(question, set()).add(value)
+            continue
+        unit.judges.setdefault(name, {})[question] = value
+        if confidence is not None:
+            unit.row.numbers[f"{title}: surest first"] = -confidence
+            unit.row.numbers[f"{title}: least sure first"] = confidence
+
+
+def _add_lost(
+    store: Store, units: Mapping[str, ShownUnit], names: Mapping[str, tuple[str, AnnotatorKind]]
+) -> None:
+    """Add the reason for each judgement without a label."""
     lost = (
         "SELECT j.unit_id, j.run_id, j.status, coalesce(j.reason, '') FROM latest_judgements AS j "
         "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
         "WHERE j.status <> 'ok' AND j.repeat = 0 ORDER BY s.place, j.run_id"
     )
     for unit_id, run, status, reason in store.conn.execute(lost):
-        if run in runs and not units[unit_id].waits:
-            units[unit_id].lost.append((run, status, reason))
+        if run in names and not units[unit_id].waits:
+            row = units[unit_id].row
+            row.notes.append(f"{names[run][0]} gave no label: {status}{f', {reason}' if reason else ''}")
+            row.filters["Status"].append("a judge gave no label")
 
 
-def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return a map from the runs and people on the page to pairs (name, kind).
+def _add_filters(unit: ShownUnit) -> None:
+    """Add the values for the filters by status and by difference, and a note on a unit without labels."""
+    statuses = unit.row.filters["Status"]
+    if unit.waits:
+        statuses.append("waits for a blind label")
+        unit.row.notes.append("This unit waits for a blind label: its labels are not in this page.")
+        return
+    if unit.people:
+        statuses.append("labelled by people")
+    elif unit.judges:
+        statuses.append("labelled by judges only")
+    elif not unit.row.labels:
+        statuses.append("no label")
+        unit.row.notes.append("Nobody has labelled this unit.")
+    unit.row.filters["Differences"] += _differences(unit)
 
-    If several runs have the same model, their names include the end of the run id.
-    """
-    seen = sorted(
-        {label.who for unit in units for label in unit.labels}
-        | {run for unit in units for run, _, _ in unit.lost}
-    )
-    kinds = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators"))
-    models = [runs[who] for who in seen if who in runs]
-    names = {}
-    for who in seen:
-        if who in runs:
-            model = runs[who]
-            name = model if models.count(model) == 1 else f"{model} · {who[-6:]}"
-            names[who] = (name, str(AnnotatorKind.JUDGE))
-        else:
-            names[who] = (who, str(kinds[who]))
-    return names
+
+def _differences(unit: ShownUnit) -> Iterator[str]:
+    """Yield who gave different labels to a question of the unit, or that nobody did."""
+    named = set()
+    for name, labels in unit.judges.items():
+        if any(
+            people != {labels[question]} for question, people in unit.people.items() if question in labels
+        ):
+            named.add(f"{name} and people differ")
+    questions = {question for labels in unit.judges.values() for question in labels}
+    if any(len({of[q] for of in unit.judges.values() if q in of}) > 1 for q in questions):
+        named.add("judges differ")
+    if any(len(people) > 1 for people in unit.people.values()):
+        named.add("people differ")
+    if not named and len(unit.row.labels) > 1:
+        named.add("nobody differs")
+    yield from sorted(named)

@@ -1,6 +1,6 @@
 """The document as HTML: a self-contained page without network access, or an element for notebooks (`piece`).
 
-The only script sorts a table by the column whose head is clicked.
+The only script sorts a table by the column whose head is clicked, and shows the rows of a page of rows.
 """
 
 from __future__ import annotations
@@ -9,29 +9,47 @@ import base64
 import hashlib
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, Template
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from judge.console import visible
 from judge.document import plots
 from judge.document.blocks import Document, Figure
 from judge.document.environment import FOLDER, environment
+from judge.document.rows import RowsPage
 
 
 def render(document: Document) -> str:
     """Return the document as an HTML page."""
-    style, script = read_style(FOLDER / "page.css"), (FOLDER / "page.js").read_text(encoding="utf-8")
-    return _page().render(
-        document=document, style=Markup(style), script=Markup(script), policy=security_policy(style, script)
+    return _render("page.html.j2", document=document)
+
+
+def render_rows(page: RowsPage) -> str:
+    """Return a page of rows as an HTML page."""
+    data = {name: Markup(text) for name, text in page.data().items()}
+    return _render(
+        "rows.html.j2",
+        document=page,
+        data=data,
+        filters=page.filters(),
+        orders=page.orders(),
+        meanings=page.meanings(),
     )
 
 
-def read_style(path: Path) -> str:
-    """Return the style sheet of a page: the colours and letters of every page, and the rules in `path`."""
-    return "".join(part.read_text(encoding="utf-8") for part in (FOLDER / "base.css", path))
+def _render(template: str, **values: Any) -> str:
+    style, script = _read_file("page.css"), _read_file("page.js")
+    return (
+        _pages()
+        .get_template(template)
+        .render(values, style=Markup(style), script=Markup(script), policy=security_policy(style, script))
+    )
+
+
+def _read_file(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def security_policy(style: str, script: str) -> str:
@@ -45,8 +63,8 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _page() -> Template:
-    return _environment("fig-", "").get_template("page.html.j2")
+def _pages() -> Environment:
+    return _environment("fig-", "")
 
 
 def _environment(figures: str, prefix: str) -> Environment:
@@ -119,7 +137,7 @@ def _piece_style() -> str:
     The rules of the page's style sheet are nested under the element's class, and `@page` rules are removed.
     """
     # Without nesting, the style sheet would also apply to the notebook around our output.
-    style = read_style(FOLDER / "page.css")
+    style = _read_file("page.css")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
     frame = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"
     return f".adjudge-report {{\n{style}\n{frame}\n}}"

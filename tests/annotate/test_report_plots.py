@@ -180,7 +180,7 @@ def colours(style: str, scheme: str) -> dict[str, Color]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_on_cells_and_bars_has_contrast(scheme: str) -> None:
-    style = (Path(plots.__file__).parent / "base.css").read_text()
+    style = (Path(plots.__file__).parent / "page.css").read_text()
     result = colours(style, scheme)
     # The darkest cell is .05 + .6 = 65 % of the heat colour over the paper.
     for share in (0.05, 0.35, 0.65):

@@ -1,5 +1,6 @@
 """annotate view: what the page holds, and above all what it does not hold."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -15,24 +16,24 @@ from tests.annotate.report_helpers import NASTY, U, study
 
 
 def data_of(page: Path) -> dict[str, Any]:
-    """The data of a page."""
-    [text] = re.findall(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S
-    )
-    result: dict[str, Any] = json.loads(text)
-    return result
+    """The data of a page: its index, with the rows (by id) and the texts of all parts."""
+    pattern = r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>'
+    parts = {name: json.loads(text) for name, text in re.findall(pattern, page.read_text("utf-8"), re.S)}
+    data: dict[str, Any] = parts.pop("rows")
+    rows = [row for name, part in parts.items() if name.startswith("row-") for row in part]
+    data["texts"] = [text for name, part in parts.items() if name.startswith("text-") for text in part]
+    data["rows"] = {unit: row for (unit, _), row in zip(data["rows"], rows, strict=True)}
+    return data
 
 
 def labels_of(data: dict[str, Any], unit: str) -> list[tuple[str, str]]:
     """(who, label) of a unit of a page."""
-    [row] = [row for row in data["units"] if row["id"] == unit]
-    return [(data["who"][label["who"]][0], label["value"]) for label in row.get("labels", ())]
+    return [(label[0], label[3]) for label in data["rows"][unit]["labels"]]
 
 
 def text_of(data: dict[str, Any], unit: str) -> str:
     """All texts of a unit of a page, without their marks."""
-    [row] = [row for row in data["units"] if row["id"] == unit]
-    pieces = [piece for _, _, index in row["texts"] for piece in data["texts"][index]]
+    pieces = [piece for _, _, index in data["rows"][unit]["texts"] for piece in data["texts"][index]]
     return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
 
 
@@ -59,13 +60,13 @@ def test_a_page_has_texts_labels_sources_and_reasons(tmp_path: Path, db: Path) -
     data = data_of(page)
     assert labels_of(data, "study:0/p") == [("m/one", "refute"), ("ann", "support"), ("gold", "support")]
     # Words of the claim are highlighted in the passage.
-    [row] = [row for row in data["units"] if row["id"] == "study:0/p"]
+    row = data["rows"]["study:0/p"]
     assert data["texts"][row["texts"][1][2]] == ["Passage 0 on ", ["tomatoes", "h"], "."]
-    [judge] = [label for label in row["labels"] if label["why" if "why" in label else "who"] == "CANARY-0"]
-    assert (judge["confidence"], judge["source"]) == (0.75, "run")
+    judge = ["m/one", "judge", "stance", "refute", 0.75, "run", "CANARY-0"]
+    assert judge in row["labels"]
     # The claim that two passages share is in the file once.
     assert len(data["texts"]) == 3 + 6
-    assert "default-src 'none'" in page.read_text("utf-8")
+    assert "default-src 'none'" in html.unescape(page.read_text("utf-8"))
 
 
 def test_units_that_wait_for_a_blind_label_have_none(tmp_path: Path, db: Path) -> None:
@@ -86,8 +87,9 @@ def test_units_that_wait_for_a_blind_label_have_none(tmp_path: Path, db: Path) -
     assert not [canary for canary in held if canary in text]
     data = data_of(page)
     for unit in drawn - {done}:
-        [row] = [row for row in data["units"] if row["id"] == unit]
-        assert set(row) == {"id", "question", "dataset", "waits", "texts"}
+        row = data["rows"][unit]
+        assert row["texts"] and not row["labels"]
+        assert row["notes"] == ["This unit waits for a blind label: its labels are not in this page."]
     assert labels_of(data, done) == [("m/one", "refute"), ("gold", "support")]
     # The batch is over: nobody waits any more.
     annotate("batches", "close", "pilot", "-d", db)
@@ -107,7 +109,7 @@ def test_units_that_an_open_batch_will_still_draw_wait_as_well(tmp_path: Path) -
     annotate("batches", "new", "b", "stance", "-n", "150", "--until-decided", "--annotators", "ann", "-d", db)
     assert "labels of 150 units are left out" in annotate("view", "-d", db, "-o", page).stderr
     data = data_of(page)
-    shown = {row["id"] for row in data["units"] if labels_of(data, row["id"])}
+    shown = {unit for unit in data["rows"] if labels_of(data, unit)}
     annotate("batches", "extend", "b", "--to", "150", "-d", db)
     with Store.open(db, create=False) as store:
         drawn = {unit for (unit,) in store.conn.execute("SELECT unit_id FROM assignments")}
@@ -183,7 +185,8 @@ def test_text_stays_text_and_links_lead_to_units(tmp_path: Path) -> None:
     )
     annotate("view", "-d", db, "-o", page)
     text = page.read_text("utf-8")
-    assert text.count("<script") == 2 and text.count("</script>") == 2
+    # The page's own script, and the parts of its data: the index, three rows and their texts.
+    assert text.count("<script") == 4 and text.count("</script>") == 4
     assert "\u202e" not in text and "\u2067" not in text and "\x07" not in text
     data = data_of(page)
     assert "x" * 30_000 in text_of(data, "d/#?&<i>:0/p")
@@ -205,7 +208,7 @@ def test_refusals_say_what_to_do(tmp_path: Path, db: Path, monkeypatch: pytest.M
     monkeypatch.setattr("annotate.view.units.MOST", 5)
     assert "at most 5" in annotate("view", "-d", db, "-o", page, code=2).stderr
     annotate("view", "-d", db, "-n", "5", "--sample", "1", "-o", page)
-    assert len(data_of(page)["units"]) == 5
+    assert len(data_of(page)["rows"]) == 5
 
 
 def test_a_judge_on_a_sealed_test_is_left_out(tmp_path: Path) -> None:
