@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adjudge.outcome import Outcome
 from judge.types import attributes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judge.improve.outcome import Improved
     from judge.improve.route import Route
     from judge.runner.plan import RunReport
+    from judge.store import Store
 
 
 def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
@@ -162,3 +163,12 @@ def improved(improvement: Improved, recipe: Path | None) -> Outcome:
     return Outcome(
         title, document, document["tried"], notes, page=html_page(as_document(improvement, recipe))
     )
+
+
+def results(store: Store, name: str | None, **options: Any) -> Outcome:
+    """Return the table of results (`judge results`)."""
+    from judge.results.build import results_of
+    from judge.results.write import as_json
+
+    table, _ = results_of(store, name, **options)
+    return Outcome(table.title, as_json(table), table.rows, table.notes)

@@ -446,6 +446,34 @@ class Study:
         with self._open() as store:
             return scores(store, paper, systems_asked(system, systems), options)
 
+    def results(
+        self,
+        name: str | None = None,
+        *,
+        system: str | None = None,
+        condition: str | None = None,
+        dataset: str | None = None,
+        per: str | None = None,
+        parts: Sequence[str] = (),
+        readings: Mapping[str, str] | None = None,
+        runs: str | Sequence[str] = (),
+        sort: str | None = None,
+        where: Sequence[str] = (),
+    ) -> Outcome:
+        """Return a row for each answer, passage, sentence or claim, worst first (`judge results`).
+
+        `name` is a paper, or a task whose newest run is shown (default: the newest run of all). `.frame` has the user's own
+        columns, the texts, each label with its status and reason, people's labels, and the scores of the row. Raises
+        UsageError for an unknown name, measure or column.
+        """
+        from adjudge.outcomes import results
+
+        with self._open() as store:
+            return results(
+                store, name, system=system, condition=condition, dataset=dataset, per=per, parts=tuple(parts),
+                readings=readings, runs=(runs,) if isinstance(runs, str) else tuple(runs), sort=sort, where=tuple(where),
+            )  # fmt: skip
+
     def board(
         self, paper: str, systems: Sequence[str] | str = "all", **options: Unpack[ScoreArguments]
     ) -> Outcome:

@@ -134,6 +134,12 @@ def _encoding(path: Path, changed: int, size: int) -> str:
     return _detect(sample) if sample and b"\0" not in sample else UTF_8
 
 
+def has_byte_order_mark(path: Path) -> bool:
+    """Return whether the file begins with a byte order mark of UTF-8 or UTF-16."""
+    with _open_bytes(path) as handle:
+        return handle.read(3).startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
 def is_utf_8(line: bytes) -> bool:
     """Return whether the bytes are valid UTF-8."""
     try:

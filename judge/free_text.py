@@ -88,15 +88,9 @@ def _only(text: str, labels: Sequence[str]) -> str | None:
     opening = _OPENINGS.match(bare)
     for part in (bare, bare[opening.end() :].strip(_AROUND) if opening else bare):
         # A single letter is compared without case too, because nothing else is in this text.
-<<<<<<< HEAD
-        equal = next((label for label in labels if _key(label).casefold() == _key(part).casefold()), None)
-        if equal is not None:
-            return equal
-=======
         for label in labels:
             if _key(label).casefold() == _key(part).casefold():
                 return label
->>>>>>> i48
     return None
 
 

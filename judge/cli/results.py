@@ -91,6 +91,7 @@ def results(
     from judge.results.build import results_of
     from judge.results.join import Joined
     from judge.results.write import as_document, write, write_joined
+    from judge.results.write import as_json as as_json_document
 
     with Store.open(db, create=False) as store:
         table, sorted_by = results_of(
@@ -108,12 +109,7 @@ def results(
             return
     notes(table.notes)
     if as_json:
-        rows = [{column: row.get(column) for column in table.columns} for row in table.rows]
-        measures = [
-            {"measure": m.measure, "column": m.name, "denominator": m.under, "better": m.better}
-            for m in table.measures
-        ]
-        emit_json("results", {"per": table.per, "runs": table.runs, "measures": measures, "rows": rows})
+        emit_json("results", as_json_document(table))
     else:
         from judge.document.terminal import show
 

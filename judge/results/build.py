@@ -9,7 +9,7 @@ from judge.asking.scores import paper_of, readings_of, request_of
 from judge.errors import UsageError
 from judge.papers.engine import papers
 from judge.results.table import Column, Results, keep_where, of_paper, of_run, sort_worst_first
-from judge.store import export
+from judge.store import export, listing
 from judge.store.study import Store
 
 
@@ -39,7 +39,7 @@ def results_of(
         results = of_run(store, _find_run(store, name, options.get("runs") or ()))
         if per not in (None, results.per):
             raise UsageError(f"--per {per}: this run labelled units of the kind {results.per}")
-        _restrict(results, options)
+        _restrict(store, results, options)
     keep_where(results, where)
     return results, sort_worst_first(results, sort)
 
@@ -68,14 +68,18 @@ def _find_run(store: Store, task: str | None, runs: Sequence[str]) -> str:
     return str(max(fit, key=lambda run: run["started"])["run_id"])
 
 
-def _restrict(results: Results, options: Mapping[str, Any]) -> None:
-    """Keep the rows of the requested system, condition and data set."""
-    for name in ("system", "condition", "dataset"):
+def _restrict(store: Store, results: Results, options: Mapping[str, Any]) -> None:
+    """Keep the rows of the requested system, condition and data set. Raises UsageError for a name that the study lacks."""
+    known = {
+        "dataset": [row["dataset"] for row in listing.list_datasets(store)],
+        "system": [row["system"] for row in listing.list_systems(store)],
+        "condition": [row["condition"] for row in listing.list_systems(store)],
+    }
+    for name, there in known.items():
         wanted = options.get(name)
         if wanted is None:
             continue
-        there = {row[name] for row in results.rows}
         if wanted not in there:
-            known = ", ".join(sorted(str(value) for value in there if value is not None)) or "none"
-            raise UsageError(f"--{name} {wanted}: these results have no such {name}; available: {known}")
+            available = ", ".join(sorted({str(value) for value in there})) or "none"
+            raise UsageError(f"--{name} {wanted}: the study has no such {name}; available: {available}")
         results.rows = [row for row in results.rows if row[name] == wanted]

@@ -153,7 +153,8 @@ def _lines(joined: Joined, add: _Adder) -> Iterator[str]:
                 yield text
                 continue
             try:
-                row = files.loads(body)
+                # The user's own file is copied, so it may have what an import refuses, such as a key that occurs twice.
+                row = json.loads(body)
             except (ValueError, RecursionError) as e:
                 raise BadInput(files.describe_json_error(e), path=str(joined.path), line=number) from e
             if not isinstance(row, dict):
@@ -174,6 +175,9 @@ def _table(joined: Joined, add: _Adder) -> Iterator[str]:
             yield text
 
     header: list[str] = []
+    # Excel recognises UTF-8 by a byte order mark.
+    if files.has_byte_order_mark(joined.path):
+        yield "\ufeff"
     with files.open_input(joined.path) as handle:
         delimiter = files.delimiter(joined.path, handle)
         start = handle.tell()

@@ -264,6 +264,8 @@ def _add_labels(
                 row_of_unit[column] = judged["labels"][name]
                 row_of_unit[f"{column}.status"] = judged["status"]
                 row_of_unit[f"{column}.reason"] = judged["rationale"] or judged["reason"]
+                if export.FITTED in judged:
+                    row_of_unit[export.FITTED] = judged[export.FITTED]
         for name, column in names.items():
             _add_reference(store, results, by_unit, name, column, task)
 

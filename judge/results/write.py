@@ -57,6 +57,16 @@ def as_document(results: Results, sorted_by: Column | None) -> Document:
     )
 
 
+def as_json(results: Results) -> dict[str, Any]:
+    """Return the documented JSON representation: the kind of row, the runs, the columns with measures, and the rows."""
+    measures = [
+        {"measure": m.measure, "column": m.name, "denominator": m.under, "better": m.better}
+        for m in results.measures
+    ]
+    rows = [{name: row.get(name) for name in results.columns} for row in results.rows]
+    return {"per": results.per, "runs": results.runs, "measures": measures, "rows": rows}
+
+
 def write(results: Results, path: Path, sorted_by: Column | None) -> None:
     """Write all rows and columns to a file, in the format of its extension. Raises MissingExtra for Parquet without pyarrow."""
     ending = path.suffix.lower()

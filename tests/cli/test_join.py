@@ -1,4 +1,4 @@
-"""judge runs export --join: the user's own bytes come back, with label columns at the end of the rows."""
+"""judge results --join: the user's own bytes come back, with label columns at the end of the rows."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ def labelled(judge: Judge, *paths: Path, maps: list[str] | None = None, form: st
 
 def joined(judge: Judge, path: Path, *args: str) -> list[str]:
     """The lines of the joined file."""
-    return judge("runs", "export", "--join", path, *args).out.splitlines()
+    return judge("results", "--join", path, *args).out.splitlines()
 
 
 ROWS = [
@@ -40,7 +40,7 @@ def test_json_lines_come_back_byte_for_byte(judge: Judge, tmp_path: Path) -> Non
     # An import refuses a key that occurs twice; a joined file may have one.
     with_claims.write_text("\n".join(ROWS[:3]).replace('"twice": 1, ', ""), encoding="utf-8")
     labelled(judge, with_claims)
-    judge("runs", "export", "--join", path, "-o", "out.jsonl")
+    judge("results", "--join", path, "-o", "out.jsonl")
     out = (tmp_path / "out.jsonl").read_bytes().decode().split("\r\n")
     assert len(out) == len(ROWS)
     for mine, line in zip(ROWS, out, strict=True):
@@ -53,8 +53,8 @@ def test_json_lines_come_back_byte_for_byte(judge: Judge, tmp_path: Path) -> Non
         assert json.loads(mine).items() <= row.items()
     found = [json.loads(line).get("adjudge.stance") for line in out if line]
     assert found == ["support", "support", "support", None]
-    assert json.loads(out[0])["adjudge.status"] == "ok"
-    assert json.loads(out[4])["adjudge.status"] is None
+    assert json.loads(out[0])["adjudge.stance.status"] == "ok"
+    assert json.loads(out[4])["adjudge.stance.status"] is None
 
 
 def test_a_row_with_several_units_gets_them_as_a_list(judge: Judge, tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_a_row_with_several_units_gets_them_as_a_list(judge: Judge, tmp_path: Pa
     labelled(judge, path, maps=[])
     [line] = joined(judge, path)
     row = json.loads(line)
-    assert (row["adjudge.stance"], row["adjudge.status"]) == (None, None)
+    assert (row["adjudge.stance"], row["adjudge.stance.status"]) == (None, None)
     # printf y | sha256sum | cut -c1-16
-    assert [(u["unit"], u["status"], u["stance"]) for u in row["adjudge.units"]] == [
+    assert [(u["unit_id"], u["stance.status"], u["stance"]) for u in row["adjudge.rows"]] == [
         ("mine:1/a", "ok", "support"),
         ("mine:1/a1fce4363854ff88", "ok", "support"),
     ]
@@ -83,15 +83,15 @@ def test_csv_comes_back_byte_for_byte(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_bytes(text.encode())
     labelled(judge, path, form="csv")
-    judge("runs", "export", "--join", path, "-o", "out.csv")
+    judge("results", "--join", path, "-o", "out.csv")
     out = (tmp_path / "out.csv").read_bytes().decode()
-    added = ",adjudge.stance,adjudge.status,adjudge.units"
+    added = ",adjudge.stance,adjudge.stance.status,adjudge.stance.reason,adjudge.rows"
     assert out == (
         f'\ufeff"key",claim,evidence,note{added}\r\n'
-        '001,"a ""quoted"" claim","two\r\nlines",  NA ,support,ok,\r\n'
+        '001,"a ""quoted"" claim","two\r\nlines",  NA ,support,ok,,\r\n'
         "\r\n"
-        '2,plain,é,"""x"", y",support,ok,\r\n'
-        "3,none judged,,,,,\r\n"
+        '2,plain,é,"""x"", y",support,ok,,\r\n'
+        "3,none judged,,,,,,\r\n"
     )
     rows = list(csv.DictReader(io.StringIO(out.removeprefix("\ufeff"), newline="")))
     assert [r["key"] for r in rows] == ["001", "2", "3"], "ids are text, not numbers"
@@ -102,8 +102,8 @@ def test_tab_separated_values(judge: Judge, tmp_path: Path) -> None:
     path.write_text("key\tclaim\tevidence\n1\tc, d\tx\n", encoding="utf-8")
     labelled(judge, path, form="csv")
     assert joined(judge, path) == [
-        "key\tclaim\tevidence\tadjudge.stance\tadjudge.status\tadjudge.units",
-        "1\tc, d\tx\tsupport\tok\t",
+        "key\tclaim\tevidence\tadjudge.stance\tadjudge.stance.status\tadjudge.stance.reason\tadjudge.rows",
+        "1\tc, d\tx\tsupport\tok\t\t",
     ]
 
 
@@ -119,8 +119,8 @@ def test_each_row_of_a_flat_file_gets_the_label_of_its_own_passage(judge: Judge,
     }
     rows = list(csv.DictReader(joined(judge, path)))
     assert [r["adjudge.stance"] for r in rows] == list(labels.values())
-    assert {r["adjudge.units"] for r in rows} == {""}
-    assert {r["adjudge.status"] for r in rows} == {"ok"}
+    assert {r["adjudge.rows"] for r in rows} == {""}
+    assert {r["adjudge.stance.status"] for r in rows} == {"ok"}
 
 
 def test_mapped_and_nested_ids(judge: Judge, tmp_path: Path) -> None:
@@ -143,12 +143,14 @@ def test_the_data_set_has_to_be_known(judge: Judge, tmp_path: Path) -> None:
     one = write_rows(tmp_path / "one.jsonl", [{"key": "1", "claim": "c", "evidence": "x"}])
     two = write_rows(tmp_path / "two.jsonl", [{"key": "1", "claim": "d", "evidence": "y"}])
     labelled(judge, one, two)
-    assert json.loads(joined(judge, two)[0])["adjudge.status"] == "ok", "it is the file that was imported"
+    assert json.loads(joined(judge, two)[0])["adjudge.stance.status"] == "ok", (
+        "it is the file that was imported"
+    )
     other = write_rows(tmp_path / "other.jsonl", [{"key": "1"}])
-    done = judge("runs", "export", "--join", other, code=2)
+    done = judge("results", "--join", other, code=2)
     assert "--join requires --dataset: the study has one, two" in done.err
-    assert json.loads(joined(judge, other, "--dataset", "one")[0])["adjudge.status"] == "ok"
-    assert "the study has one, two" in judge("runs", "export", "--join", other, "--dataset", "x", code=2).err
+    assert json.loads(joined(judge, other, "--dataset", "one")[0])["adjudge.stance.status"] == "ok"
+    assert "available: one, two" in judge("results", "--join", other, "--dataset", "x", code=2).err
 
 
 def test_the_same_file_as_two_data_sets(judge: Judge, tmp_path: Path) -> None:
@@ -156,16 +158,16 @@ def test_the_same_file_as_two_data_sets(judge: Judge, tmp_path: Path) -> None:
     for name in ("a", "b"):
         judge("items", "import", "jsonl", path, "--dataset", name)
     judge("run", "stance", "-m", "scripted/first", "--where", "dataset = 'b'")
-    assert "was imported as a, b" in judge("runs", "export", "--join", path, code=2).err
-    assert json.loads(joined(judge, path, "--dataset", "b")[0])["adjudge.status"] == "ok"
-    assert json.loads(joined(judge, path, "--dataset", "a")[0])["adjudge.status"] is None
+    assert "was imported as a, b" in judge("results", "--join", path, code=2).err
+    assert json.loads(joined(judge, path, "--dataset", "b")[0])["adjudge.stance.status"] == "ok"
+    assert "none of the 1 rows" in judge("results", "--join", path, "--dataset", "a", code=2).err
 
 
 def test_columns_that_are_there_already(judge: Judge, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "mine.jsonl", [{"key": "1", "claim": "c", "evidence": "x"}])
     labelled(judge, path)
-    judge("runs", "export", "--join", path, "-o", "once.jsonl")
-    done = judge("runs", "export", "--join", "once.jsonl", code=2)
+    judge("results", "--join", path, "-o", "once.jsonl")
+    done = judge("results", "--join", "once.jsonl", code=2)
     assert "once.jsonl already has a column 'adjudge.stance'" in done.err
 
 
@@ -174,7 +176,7 @@ def test_columns_that_are_there_already(judge: Judge, tmp_path: Path) -> None:
     [
         ("x.jsonl", '{"key": "1"}\n{"key": \n', "x.jsonl:2: not JSON"),
         ("x.jsonl", '{"key": ' + "[" * 100_000, "x.jsonl:1: not JSON: nested too deeply"),
-        ("x.jsonl", "[1]\n", "x.jsonl:1: not a JSON object"),
+        ("x.jsonl", "[1]\n", "x.jsonl:1: not an object"),
         ("x.jsonl", '{"id": "1"}\n', "x.jsonl:1: field 'id': missing"),
         ("x.csv", "key,claim\n1\n", "x.csv:2: 1 cells, but the header has 2 columns"),
         ("x.csv", "key,claim\n1,2,3\n", "x.csv:2: 3 cells, but the header has 2 columns"),
@@ -187,22 +189,25 @@ def test_files_that_cannot_be_joined(
 ) -> None:
     labelled(judge, write_rows(tmp_path / "mine.jsonl", [{"key": "1", "claim": "c", "evidence": "x"}]))
     (tmp_path / name).write_text(content)
-    assert words in judge("runs", "export", "--join", tmp_path / name, code=1).err
+    assert words in judge("results", "--join", tmp_path / name, code=1).err
 
 
 def test_bytes_that_are_no_text(judge: Judge, tmp_path: Path) -> None:
     labelled(judge, write_rows(tmp_path / "mine.jsonl", [{"key": "1", "claim": "c", "evidence": "x"}]))
-    for content in (b"\x1f\x8b\x08\x00", b'{"key": "\xff"}\n'):
+    for content, words in (
+        (b"\x1f\x8b\x08\x00", "cannot be read"),
+        (b'{"key": "\xff"}\n', "x.jsonl:1: not UTF-8"),
+    ):
         (tmp_path / "x.jsonl").write_bytes(content)
-        assert "not UTF-8 text" in judge("runs", "export", "--join", tmp_path / "x.jsonl", code=1).err
+        assert words in judge("results", "--join", tmp_path / "x.jsonl", code=1).err
 
 
 def test_a_joined_file_keeps_its_format_and_is_not_overwritten(judge: Judge, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "mine.jsonl", [{"key": "1", "claim": "c", "evidence": "x"}])
     labelled(judge, path)
     kept = path.read_bytes()
-    assert "keeps its own format" in judge("runs", "export", "--join", path, "--format", "csv", code=2).err
-    assert "this is the joined file itself" in judge("runs", "export", "--join", path, "-o", path, code=2).err
+    assert "keeps its own format" in judge("results", "--join", path, "-o", "x.csv", code=2).err
+    assert "this is the joined file itself" in judge("results", "--join", path, "-o", path, code=2).err
     assert path.read_bytes() == kept
 
 

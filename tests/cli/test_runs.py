@@ -160,7 +160,7 @@ def test_an_export_that_fails_leaves_no_file_and_the_old_one_alone(judge: Judge,
     out = tmp_path / "labels.jsonl"
     out.write_text("old\n")
     bad = write_rows(tmp_path / "bad.jsonl", [{"id": "moon"}, {"no": "id"}])
-    done = judge("runs", "export", "--join", bad, "-o", out, code=1)
+    done = judge("results", "--join", bad, "-o", out, code=1)
     assert done.err == f"judge: {bad}:2: field 'id': missing\n"
     assert out.read_text() == "old\n"
     assert not list(tmp_path.glob("*.part"))

@@ -103,12 +103,12 @@ def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:
     rows = [{"id": str(q), "mine": q} for q in range(10)]
     mine = tmp_path / "mine.jsonl"
     mine.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judge("runs", "export", run, "--join", mine, "--dataset", "w", "-o", tmp_path / "out.jsonl", "-d", db)
+    judge("results", "--run", run, "--join", mine, "--dataset", "w", "-o", tmp_path / "out.jsonl", "-d", db)
     out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     learnt = {name.partition(":")[2] for name in names[:2]}
     for row in out:
-        assert {unit["fitted_on"] for unit in row["adjudge.units"]} == {row["id"] in learnt}
-    judge("runs", "export", raw, "--join", mine, "--dataset", "w", "-o", tmp_path / "raw.jsonl", "-d", db)
+        assert {unit["fitted_on"] for unit in row["adjudge.rows"]} == {row["id"] in learnt}
+    judge("results", "--run", raw, "--join", mine, "--dataset", "w", "-o", tmp_path / "raw.jsonl", "-d", db)
     assert "fitted_on" not in (tmp_path / "raw.jsonl").read_text()
     words = [
         "--format",

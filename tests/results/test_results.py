@@ -1,0 +1,151 @@
+"""judge results: every column of a score adds up to what judge score prints, and a row is found again in the user's file."""
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudge import Study
+from benchmarks import outputs
+from judge.asking.scores import paper_of, readings_of, request_of
+from judge.papers.engine.result import score
+from judge.results.build import results_of
+from judge.store import Store
+from tests.cli.helpers import Judge, write_rows
+
+STRICT = ("planted/strict",)
+
+
+def garage(folder: Path) -> Path:
+    return outputs.garage(folder)
+
+
+def faithfulness(folder: Path) -> Path:
+    outputs.garage(folder)
+    return outputs.faithfulness(folder, folder)
+
+
+CASES: list[tuple[str, Callable[[Path], Path], dict[str, Any], dict[str, str]]] = [
+    ("garage", garage, {"system": "a", "runs": STRICT}, {}),
+    ("garage", garage, {"system": "c", "runs": STRICT}, {}),
+    ("faithfulness", faithfulness, {"system": "b", "runs": STRICT}, {}),
+    ("raguard", outputs.raguard, {"system": "a"}, {"ranking": "own"}),
+    ("mirage", outputs.mirage, {"system": "b"}, {}),
+    ("urag", outputs.urag, {"system": "a"}, {}),
+    ("confirmation", outputs.confirmation, {"system": "s", "condition": "rag", "runs": STRICT}, {}),
+    ("retrieval", outputs.relevance, {"runs": STRICT}, {"task": "relevant"}),
+]
+
+
+@pytest.mark.parametrize(("paper_name", "build", "options", "readings"), CASES)
+def test_the_columns_of_a_measure_give_what_the_score_prints(
+    tmp_path: Path,
+    paper_name: str,
+    build: Callable[[Path], Path],
+    options: dict[str, Any],
+    readings: dict[str, str],
+) -> None:
+    """The mean of the column, or the ratio of the sums of two columns, over the rows that have a value."""
+    paper = paper_of(paper_name)
+    with Store.open(build(tmp_path), create=False) as store:
+        given = {"runs": (), "partial": True, **readings_of(paper, readings), **options}
+        printed = {
+            line.measure.measure: line.measure
+            for line in score(store, paper, request_of(store, paper, given), interval=None).lines
+        }
+        results, _ = results_of(store, paper_name, readings=readings, **{"runs": (), **options})
+    assert len(results.measures) >= 10
+    for column in results.measures:
+        values = [row[column.name] for row in results.rows if row[column.name] is not None]
+        expected = printed[column.measure].value
+        if expected is None:
+            assert column.under is not None or not values, column
+            continue
+        total = math.fsum(values)
+        under = (
+            len(values) if column.under is None else math.fsum(row[column.under] or 0 for row in results.rows)
+        )
+        assert total / under == pytest.approx(expected, abs=1e-12), column
+        if column.under is None:
+            # A row without a value says why.
+            lacking = [row for row in results.rows if row[column.name] is None and row["unit_id"]]
+            reasons = [row.get("unscored", {}).get(column.measure) for row in lacking]
+            assert len(values) == printed[column.measure].n_units
+            assert sum(reason is not None for reason in reasons) == sum(
+                row.get("unscored", {}).get(column.measure) is not None for row in results.rows
+            )
+
+
+RAGAS = (
+    "user_input,retrieved_contexts,response,reference,mine\n"
+    "Q one?,\"['The first.', 'Other.']\",Answer one.,R,1\n"
+    "Q two?,\"['The second.']\",,R,2\n"
+    "Q three?,\"['The third.']\",Answer three.,R,3\n"
+)
+
+
+def test_a_table_without_ids_gets_its_answers_back(judge: Judge, tmp_path: Path) -> None:
+    """Also in Windows-1252, and with the scores of the answer in its own row."""
+    path = tmp_path / "mine.csv"
+    path.write_bytes(RAGAS.replace("one", "né").encode("cp1252"))
+    judge("items", "import", path)
+    judge("run", "eligibility", "-m", "scripted/first")
+    judge("results", "--join", path, "-o", "out.csv")
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text("utf-8").splitlines()))
+    assert [row["mine"] for row in rows] == ["1", "2", "3"]
+    assert [row["user_input"] for row in rows] == ["Q né?", "Q two?", "Q three?"]
+    labels = [row["adjudge.eligibility"] for row in rows]
+    assert labels[0] == labels[2] != "" and [row["adjudge.eligibility.status"] for row in rows][::2] == [
+        "ok",
+        "ok",
+    ]
+
+
+def test_scores_of_answers_come_back_in_a_file_of_answers(judge: Judge, tmp_path: Path) -> None:
+    questions = [{"id": f"q{n}", "question": f"Q {n}?", "passages": ["p"]} for n in range(3)]
+    judge("items", "import", write_rows(tmp_path / "d.jsonl", questions))
+    given = [{"id": f"q{n}", "system": name, "text": f"{name} {n}."} for name in "xy" for n in range(3)]
+    answers = write_rows(tmp_path / "answers.jsonl", given)
+    judge("systems", "import", answers)
+    judge("suite", "faithfulness", "-m", "scripted/hash", "--system", "x")
+    judge("results", "faithfulness", "--system", "x", "--join", answers, "-o", "out.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    scored = [row.get("adjudge.ragas_faithfulness") is not None for row in rows]
+    assert scored == [row["system"] == "x" for row in given]
+
+
+def test_worst_first_filters_and_formats(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(RAGAS, encoding="utf-8")
+    judge("items", "import", path)
+    judge("suite", "faithfulness", "-m", "scripted/hash", "--part", "claims")
+    written = ("-o", "r.csv", "-o", "r.jsonl", "-o", "r.parquet", "-o", "r.json")
+    shown = judge("results", "faithfulness", *written).out
+    rows = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text("utf-8").splitlines()]
+    values = [row["ragas_faithfulness"] for row in rows]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known) and values[len(known) :] == [None] * (len(values) - len(known))
+    # The empty answer is a row of its own, and shown as such.
+    assert {row["answer"] for row in rows} == {"Answer one.", "", "Answer three."}
+    assert {str(row["mine"]) for row in rows} == {"1", "2", "3"}, "the user's own columns"
+    assert "worst ragas_faithfulness first" in shown
+    assert json.loads((tmp_path / "r.json").read_text("utf-8"))[0]["unit_id"] == rows[0]["unit_id"]
+    few = json.loads(
+        judge("results", "faithfulness", "--where", "mine>=2", "--where", "answer~THREE", "--json").out
+    )
+    assert [row["answer"] for row in few["rows"]] == ["Answer three."]
+    assert "no column 'x'" in judge("results", "faithfulness", "--where", "x=1", code=2).err
+    assert "--sort x" in judge("results", "faithfulness", "--sort", "x", code=2).err
+    frame = Study("study.db").results("faithfulness").frame
+    assert list(frame["unit_id"]) == [row["unit_id"] for row in rows]
+
+
+def test_a_name_that_is_neither_paper_nor_task(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", write_rows(tmp_path / "d.jsonl", [{"id": "1", "claim": "c", "passages": ["p"]}]))
+    judge("run", "stance", "-m", "scripted/first")
+    assert "available: garage" in judge("results", "nothing", code=2).err
+    assert "labelled units of the kind passage" in judge("results", "stance", "--per", "answer", code=2).err
