@@ -8,7 +8,7 @@ from typing import Any
 from judge.asking.scores import paper_of, readings_of, request_of
 from judge.errors import UsageError
 from judge.papers.engine import papers
-from judge.results.table import Column, Results, keep_where, of_paper, of_run, sort_worst_first
+from judge.results.table import MeasureColumn, Results, keep_where, of_paper, of_run, sort_worst_first
 from judge.store import export, listing
 from judge.store.study import Store
 
@@ -22,7 +22,7 @@ def results_of(
     where: Sequence[str] = (),
     readings: Mapping[str, str] | None = None,
     **options: Any,
-) -> tuple[Results, Column | None]:
+) -> tuple[Results, MeasureColumn | None]:
     """Return the results of a paper, or of the newest run of a task (default: of the newest run), worst first, and the measure
     by which they are sorted.
 
@@ -50,15 +50,15 @@ def _find_run(store: Store, task: str | None, runs: Sequence[str]) -> str:
         raise UsageError("results of a task are those of one run: give --run once")
     if runs and task is None:
         return str(runs[0])
-    found = export.list_runs(store)
+    stored_runs = export.list_runs(store)
     fit = [
         run
-        for run in found
+        for run in stored_runs
         if (task is None or task in (run["task"], run["task"].rpartition(".")[0]))
         and (not runs or runs[0] in (run["run_id"], run["model"]))
     ]
     if not fit:
-        names = sorted({run["task"].rpartition(".")[0] for run in found})
+        names = sorted({run["task"].rpartition(".")[0] for run in stored_runs})
         known = ", ".join([*papers.PAPERS, *names])
         raise UsageError(
             f"there is no paper '{task}', and no run of such a task; available: {known}"

@@ -115,7 +115,7 @@ class _Adder:
 
     def __init__(self, store: Store, results: Results, joined: Joined) -> None:
         self._joined, self._identify = joined, _identifier(store, joined)
-        shown = {*IDS, *TEXTS[results.per], *results.own}
+        shown = {*IDS, *TEXTS[results.per], *results.own_columns}
         self._columns = [name for name in results.columns if name not in shown]
         self.names = [f"{PREFIX}{name}" for name in (*self._columns, ROWS)]
         self._by_id: dict[str, list[dict[str, Any]]] = {}

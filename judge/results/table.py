@@ -47,7 +47,7 @@ UNSCORED = "unscored"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MeasureColumn:
     """The values of a measure. If `under` is set, the values of this column are numerators and `under` has the denominators.
 
     `better` is 1 if higher values are better, -1 if lower values are better, otherwise 0.
@@ -63,13 +63,13 @@ class Column:
 class Results:
     """The table: its rows by column name, the columns with measures, and what it was made from.
 
-    `own` names the columns that came from the user's own file. `runs` describes the runs whose labels are shown.
+    `own_columns` names the columns that came from the user's file. `runs` describes the runs whose labels are shown.
     """
 
     per: str
     rows: list[dict[str, Any]]
-    measures: list[Column] = field(default_factory=list)
-    own: list[str] = field(default_factory=list)
+    measures: list[MeasureColumn] = field(default_factory=list)
+    own_columns: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -207,22 +207,25 @@ def _read_texts(store: Store, per: str, rows: _Rows) -> list[dict[str, Any]]:
         "JOIN items AS i USING (item_id) LEFT JOIN answers AS a ON a.answer_id = t.answer_id "
         "LEFT JOIN passages AS p ON p.passage_id = t.passage_id WHERE t.n IN (SELECT value FROM json_each(?))"
     )
-    found = {row.pop("n"): row for row in dicts(store.conn, query, [json.dumps(list(rows.numbers))])}
+    by_number = {row.pop("n"): row for row in dicts(store.conn, query, [json.dumps(list(rows.numbers))])}
     made = []
     for number in rows.numbers:
-        row = found[number]
+        row = by_number[number]
         metas = [json.loads(row.pop(name) or "{}") for name in ("item_meta", "answer_meta", "passage_meta")]
         row["system"], row["condition"] = row.pop("answer_system"), row.pop("answer_condition")
         texts = {name: row.pop(name) for name in TEXTS[per]}
-        own = {name: value for meta in metas for name, value in meta.items()}
-        made.append({**{name: row[name] for name in IDS}, **texts, "own": own})
+        own_columns = {name: value for meta in metas for name, value in meta.items()}
+        made.append({**{name: row[name] for name in IDS}, **texts, "own_columns": own_columns})
     # A text that no row has, such as the claim of a question, would be an empty column.
     used = [name for name in TEXTS[per] if any(row[name] is not None for row in made)]
     taken = {*IDS, *used}
     return [
         {
             **{name: row[name] for name in (*IDS, *used)},
-            **{(f"meta.{name}" if name in taken else name): value for name, value in row["own"].items()},
+            **{
+                (f"meta.{name}" if name in taken else name): value
+                for name, value in row["own_columns"].items()
+            },
         }
         for row in made
     ]
@@ -237,7 +240,7 @@ def _add_labels(
     """
     by_unit = {row["unit_id"]: row for row in rows.values()}
     before = set(results.columns)
-    results.own = [name for name in results.columns if name not in {*IDS, *TEXTS[results.per]}]
+    results.own_columns = [name for name in results.columns if name not in {*IDS, *TEXTS[results.per]}]
     tasks: list[tuple[dict[str, Any], Task]] = []
     for run_id in run_ids:
         run = export.find_run(store, run_id)
@@ -318,9 +321,11 @@ def _add_score(
     times = Counter(place for place in places if place is not None)
     is_plain = value.under == -1 and max(times.values(), default=0) <= 1
     column = (
-        Column(score.measure, score.measure, better=better)
+        MeasureColumn(score.measure, score.measure, better=better)
         if is_plain
-        else Column(score.measure, f"{score.measure}.numerator", f"{score.measure}.denominator", better)
+        else MeasureColumn(
+            score.measure, f"{score.measure}.numerator", f"{score.measure}.denominator", better
+        )
     )
     if not times:
         return
@@ -344,7 +349,7 @@ def _add_score(
             row_of_unit[column.under] = (row_of_unit[column.under] or 0.0) + under
 
 
-def sort_worst_first(results: Results, name: str | None = None) -> Column | None:
+def sort_worst_first(results: Results, name: str | None = None) -> MeasureColumn | None:
     """Sort the rows by a measure or a column, worst first, and return the measure. Rows without a value come last.
 
     `name` is a measure or a column. Without it, the first measure is used that is better high or low; without any measure,
@@ -372,7 +377,7 @@ def sort_worst_first(results: Results, name: str | None = None) -> Column | None
     return column
 
 
-def get_value(row: Mapping[str, Any], column: Column) -> float | None:
+def get_value(row: Mapping[str, Any], column: MeasureColumn) -> float | None:
     """Return the value of a measure in a row: its column, or the numerator over the denominator. None if it is undefined."""
     value = row.get(column.name)
     if column.under is None or value is None:

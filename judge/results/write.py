@@ -13,7 +13,7 @@ from judge.files import whole_file, write_lines
 if TYPE_CHECKING:
     from judge.document.blocks import Document
     from judge.results.join import Joined
-    from judge.results.table import Column, Results
+    from judge.results.table import MeasureColumn, Results
     from judge.store.study import Store
 
 ENDINGS = (".csv", ".jsonl", ".json", ".parquet", ".html", ".md")
@@ -25,7 +25,7 @@ MOST_MEASURES = 4
 LONGEST_TEXT = 80
 
 
-def as_document(results: Results, sorted_by: Column | None) -> Document:
+def as_document(results: Results, sorted_by: MeasureColumn | None) -> Document:
     """Return the worst rows: id, the measure by which they are sorted, some others, labels, and the text."""
     from judge.console import shorten
     from judge.document.blocks import Column as Head
@@ -67,7 +67,7 @@ def as_json(results: Results) -> dict[str, Any]:
     return {"per": results.per, "runs": results.runs, "measures": measures, "rows": rows}
 
 
-def write(results: Results, path: Path, sorted_by: Column | None) -> None:
+def write(results: Results, path: Path, sorted_by: MeasureColumn | None) -> None:
     """Write all rows and columns to a file, in the format of its extension. Raises MissingExtra for Parquet without pyarrow."""
     ending = path.suffix.lower()
     if ending == ".parquet":
