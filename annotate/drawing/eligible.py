@@ -145,21 +145,21 @@ def check_condition(store: Store, plan: BatchPlan) -> None:
     """
     if not (plan.where and plan.is_even):
         return
-    read: set[str] = set()
+    tables: set[str] = set()
 
     def note_table(action: int, table: str | None, *_: str | None) -> int:
         if action == sqlite3.SQLITE_READ and table:
-            read.add(table)
+            tables.add(table)
         return sqlite3.SQLITE_OK
 
     def list_tables(condition: str) -> set[str]:
-        read.clear()
+        tables.clear()
         store.conn.set_authorizer(note_table)
         try:
             store.conn.execute(f"EXPLAIN SELECT t.* FROM unit_texts AS t WHERE {condition}")
         finally:
             store.conn.set_authorizer(None)
-        return set(read)
+        return set(tables)
 
     try:
         others = list_tables(plan.where) - list_tables("1") - {"json_each", "json_tree"}

@@ -308,8 +308,8 @@ class Authors:
 
     def name_user(self, user: Any) -> str:
         """Return the annotator for a user or, for any other user, the e-mail, user name or id."""
-        found = self._find(user)
-        return self._names.get(found) or str(found)
+        known = self._find(user)
+        return self._names.get(known) or str(found)
 
 
 def list_names(user: User) -> list[str]:
