@@ -309,7 +309,7 @@ class Authors:
     def name_user(self, user: Any) -> str:
         """Return the annotator for a user or, for any other user, the e-mail, user name or id."""
         known = self._find(user)
-        return self._names.get(known) or str(found)
+        return self._names.get(known) or str(known)
 
 
 def list_names(user: User) -> list[str]:
