@@ -131,10 +131,10 @@ def _list_shared_units(store: Store, name: str | None, batches: Mapping[str, Bat
         "WHERE b.role = 'sample' AND b.batch IN (SELECT value FROM json_each(?1)) GROUP BY u.unit_id HAVING count(*) > 1 "
         "AND (?2 IS NULL OR max(b.batch = ?2)) ORDER BY u.rowid"
     )
-    overlaps = {
+    batches_of = {
         unit: json.loads(among) for unit, among in store.conn.execute(query, [dumps(list(batches)), name])
     }
-    rows = [(unit, ", ".join(b for b in batches if b in among)) for unit, among in overlaps.items()]
+    rows = [(unit, ", ".join(b for b in batches if b in among)) for unit, among in batches_of.items()]
     caption = "Units in several batches. The labels of each of them count once"
     return (
         [Table("shared_units", caption, heads("text", "unit", "batches"), rows, fold=NAMED)] if rows else []
