@@ -35,6 +35,7 @@ from judge.stats.conformal import Score as ConformalScore
 from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store import label_rows
+from judge.types import Status
 
 TASK, FIELD = "urag_choice", "choice"
 
@@ -262,6 +263,11 @@ def _read_choices(
         {item: options for item, (options, _) in questions.items()},
         imported=_read_probabilities(study, context, ranking, shown.mark if shown else ""),
     )
+    outside = table["label"].isna() & (table["status"] == Status.UNPARSED).to_numpy() & ~system_choices.known
+    if outside.any():
+        study.note(
+            f"{int(outside.sum())} of {len(table)} answers under '{context}' name no option and count as wrong"
+        )
     return system_choices, run
 
 

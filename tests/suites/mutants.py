@@ -28,13 +28,13 @@ MUTANTS = {
     ),
     "a run named with --run stands for a system": (
         "judge/papers/engine/run_labels.py",
-        'self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)',
+        'self.runs if wanted.role == "judge" else self.find_runs(wanted.models[0], task_id)',
         "self.runs",
     ),
     "verdicts that a model may not have added": (
         STUDY,
-        "if maker is None and not any(run.added for run in self.judges.made_for(system, task)):",
-        "if maker is None and not self.judges.made_for(system, task):",
+        "if maker is None and not any(run.added for run in self.judges.find_runs(system, task)):",
+        "if maker is None and not self.judges.find_runs(system, task):",
     ),
     "a file of verdicts alone": (STUDY, "for run in runs[1:]:", "for run in ():"),
     "a model adds verdicts to imported ones": (
@@ -60,8 +60,8 @@ MUTANTS = {
     ),
     "a ranking of another system": (SYSTEM, "if name not in others]", "if name]"),
     "the first ranking that there is (ConfirmBiasRAG)": (
-        "judge/papers/engine/confirmation.py",
-        "study.own_rankings(there)",
+        "judge/papers/confirmation.py",
+        "study.list_rankings(there)",
         "there[:1]",
     ),
     "a generating run of another system": (
@@ -92,11 +92,11 @@ MUTANTS = {
     ),
     "labels of every system's answers": (
         "judge/papers/engine/queries.py",
-        'f"answer_system = {quoted(self.system)} AND answer_condition',
+        'f"answer_system = {quote(self.system)} AND answer_condition',
         'f"answer_condition',
     ),
     "option probabilities of any system (URAG)": (
-        "judge/papers/engine/urag.py",
+        "judge/papers/urag.py",
         "FROM answers WHERE system = ? AND",
         "FROM answers WHERE ? <> '' AND",
     ),

@@ -138,3 +138,43 @@ def test_base_accuracy_does_not_depend_on_a_retriever(judge: Judge, tmp_path: Pa
     assert result.value("noise_vulnerability") == pytest.approx(2 / 3)
     assert result.value("context_acceptability") == pytest.approx(1 / 3)
     assert result["precision@1"]["n_units"] == 3
+
+
+@pytest.mark.usefixtures("claims")
+def test_outputs_that_an_older_version_could_not_read_are_read_again(judge: Judge, tmp_path: Path) -> None:
+    """An earlier version stored "True." as an output without a label."""
+    documents = [
+        {
+            "id": u[0],
+            "system": "own",
+            "condition": "oracle",
+            "document": u[2:],
+            "text": f"{GOLD[int(u[0]) - 1].title()}.",
+        }
+        for u in ROLES
+    ]
+    outputs(judge, tmp_path, documents)
+    with sqlite3.connect("study.db") as conn:
+        conn.execute("UPDATE judgements SET status = 'unparsed'")
+        conn.execute("DELETE FROM labels WHERE annotator_id IN (SELECT run_id FROM runs)")
+    assert score(judge, "raguard", "--system", "own", "--part", "oracle").value("accuracy_oracle") == 1.0
+
+
+def test_boards_state_how_many_answers_name_no_option(judge: Judge, tmp_path: Path) -> None:
+    """URAG: half of the questions calibrate. The answers of a are letters in words, and those of b say nothing."""
+    rows = [
+        {
+            "id": f"q{n}",
+            "question": f"Which, {n}?",
+            "options": {"A": "x", "B": "y"},
+            "correct": "A",
+            "passages": ["P."],
+        }
+        for n in range(4)
+    ]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "u.jsonl", rows), "--dataset", "u")
+    given = [("a", "The answer is A."), ("b", "I do not know")]
+    answers(judge, tmp_path, [(f"q{n}", s, "plain", text) for n in range(4) for s, text in given])
+    result = board(judge, "urag", "--system", "a", "--system", "b", "--part", "accuracy")
+    assert {n: c["shared"]["value"] for n, c in cells(result, "accuracy").items()} == {"a": 1.0, "b": 0.0}
+    assert "b: 4 of 4 answers under 'all' name no option and count as wrong" in result["notes"]

@@ -126,6 +126,23 @@ def test_urags_table_has_methods_by_data_sets(judge: Judge, tmp_path: Path) -> N
     assert "--dataset was given 2 times" in judge("score", *words, code=2).err
 
 
+def test_urags_table_has_the_change_under_irrelevant_context(judge: Judge, tmp_path: Path) -> None:
+    choices(judge, tmp_path, "u", 0.9)
+    # With irrelevant passages, the system prefers B on all questions.
+    given = [
+        {"id": f"u{n}", "system": "own", "condition": "irrelevant", "probabilities": {"A": 0.2, "B": 0.8}}
+        for n in range(10)
+    ]
+    outputs(judge, tmp_path, given)
+    words = ("urag", "--system", "own", "--context", "all,all+noise:10", "--part", "sets", "--alpha", "0.5")
+    result = table(judge, *words)
+    by_context = {
+        e["reading"]: (e["value"], e["drop"]) for e in result["entries"] if e["measure"] == "accuracy"
+    }
+    assert by_context == {"all": (1.0, None), "all+noise:10": (0.0, -1.0)}
+    assert "0.0 (-100.0)" in judge("score", *words, "--table", "paper").out
+
+
 def test_mirages_table_has_a_row_for_each_k(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "mirage", *mirage(tmp_path))
     rows = [(f"m{n}", "own", c, f"m{n}") for n in range(3) for c in ("base", "oracle", "retrieved-1")]

@@ -148,10 +148,25 @@ class PaperStudy(SystemReading):
             labels, status = np.where(new, more, labels), np.where(new, ended, status)
             missing = missing & without
         units, missing = add_labels(units, (labels, status, missing))
+        self._read_again(units, runs, loaded.domain(field))
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
             self.note(f"{runs[0].model} has no output for {int(missing.sum())} passages; they count as wrong")
         return units
+
+    def _read_again(self, units: pd.DataFrame, runs: Sequence[chosen.Run], labels: Sequence[str]) -> None:
+        """Read the outputs that had no label when they were imported, because an older version had a stricter rule."""
+        unread = units["status"] == str(Status.UNPARSED)
+        if not unread.any():
+            return
+        query = (
+            "SELECT u.rowid, j.reply FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.status = 'unparsed' "
+            f"AND j.run_id IN ({','.join('?' * len(runs))})"
+        )
+        replies = dict(self.store.conn.execute(query, [run.run_id for run in runs]))
+        given = [read_alone(replies.get(n) or "", labels) for n in units["unit_id"][unread]]
+        units.loc[unread, "label"] = given
+        units.loc[unread & units["label"].notna(), "status"] = str(Status.OK)
 
     def read_generated(
         self,

@@ -7,6 +7,7 @@ NAME.toml declares them:
     down = "measures"                          rows are measures and columns are systems; by default, the reverse
     vary = "mixed"                             an option of the paper; --mixed a,b makes a row for each value
     drop = "accuracy_zero"                     cells also show the difference from this measure
+    change = true                              or the difference from the first value of `vary`
     plain = ["set_size*"]                      measures that are not shares, and so are not shown in percent
     measures = { "RAG-{k}" = "accuracy_rag_{k}" }   names in the paper; {k} is replaced by each value of --k
 
@@ -193,8 +194,11 @@ def _entries(
     title, base = declared["title"], declared.get("drop", "")
     for f in filled:
         values = {name: m.value for name, m in f.measures.items()}
+        first = next(x for x in filled if (x.dataset, x.system) == (f.dataset, f.system))
         for name, measure in names.items():
             drop = _difference(values.get(measure), values.get(base)) if measure != base else None
+            if declared.get("change") and first is not f and measure in first.measures:
+                drop = _difference(values.get(measure), first.measures[measure].value)
             yield TableValue(
                 title, name, measure, f.system, f.dataset, f.reading, values.get(measure), drop, False
             )
@@ -249,6 +253,8 @@ def _table(key: str, declared: Mapping[str, Any], entries: Sequence[TableValue])
     drops = (
         [f"in brackets: the difference from {declared['drop']}, in points"] if declared.get("drop") else []
     )
+    if declared.get("change") and any(entry.drop is not None for entry in entries):
+        drops = [f"in brackets: the change from the first {declared['vary']}"]
     marks = [_LEGEND] if any(entry.published for entry in entries) else []
     head = heads("text", "" if down_measures else "system", *columns)
     return Table(key, declared["title"], head, shown, (*percent, *drops, *marks))
@@ -259,7 +265,7 @@ def _show(entry: TableValue, plain: Sequence[str]) -> str:
     if entry.value is None:
         return ""
     if any(fnmatchcase(entry.measure, pattern) for pattern in plain):
-        return f"{entry.value:.3f}"
+        return f"{entry.value:.3f}" + ("" if entry.drop is None else f" ({entry.drop:+.3f})")
     drop = "" if entry.drop is None else f" ({100 * entry.drop:+.1f})"
     return f"{100 * entry.value:.1f}{drop}"
 
