@@ -110,6 +110,9 @@ class RunOptions:
 
     limit: int | None = option(None, "whole", "Use only the first N units.", flag="-n", least=1)
     where: str | None = option(None, "text", "Use only units that match this SQL condition.", metavar="SQL")
+    units_of: str | None = option(
+        None, "text", "Use only the units of this batch of people.", metavar="BATCH"
+    )
     sample: int | None = option(
         None, "whole", "Random seed for the unit order. With -n: draw a random sample.", metavar="SEED"
     )

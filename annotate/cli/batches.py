@@ -60,6 +60,11 @@ def batches() -> None:
 )
 @click.option("--run", metavar="RUN", help="Judge run for --by, --draw and --reveal.")
 @click.option("--where", metavar="SQL", help="Draw only units that match this SQL condition.")
+@click.option(
+    "--units-of",
+    metavar="RUN",
+    help="Draw only units that this run was asked about, also failed and refused ones.",
+)
 @click.option("--seed", type=int, default=0, help="Random seed of the draw.")
 @click.option(
     "--repeats",
@@ -99,6 +104,7 @@ def new(
     run: str | None,
     judges: str | None,
     until_decided: bool,
+    units_of: str | None,
     store: Store,
     as_json: bool,
     **options: Any,
@@ -129,6 +135,7 @@ def new(
     exported. With --allow-exposed, labels by annotators who saw an answer are stored as assisted.
     """
     from annotate.drawing.batch import new_batch
+    from annotate.drawing.eligible import in_run
     from annotate.leading.progress_document import list_strata
     from judge.store.export import find_run, find_task
 
@@ -136,6 +143,10 @@ def new(
     task = find_task(store, task_name)
     # Runs are stored by id, because `last` may later mean a different run.
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
+    if units_of is not None:
+        if options["where"] is not None:
+            raise UsageError("--units-of and --where both choose the units to draw from: omit one of them")
+        options["where"] = in_run(find_run(store, units_of)["run_id"])
     plan = BatchPlan(name, people, judges=runs, **plan_draw(draw, run), **options)
     # The first block; later ones are opened by `next_block`.
     made = new_batch(store, task, plan.to_blocks() if until_decided else plan)

@@ -23,8 +23,10 @@ from annotate.drawing.sequences import read_drawn_batches, sequences_of, split_i
 from annotate.guidelines import carry_guidelines
 from annotate.near_duplicates import describe_near_duplicates
 from annotate.store import ensure_human
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
+from judge.providers.base import is_model
 from judge.store import Store
 from judge.store.export import find_run
 from judge.store.runs import keep_task
@@ -104,6 +106,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         )
         made.judges = judges
         made.notes += _verdict_notes(store, task, plan, judges)
+        made.notes += _missing_notes(store, task, plan.name, judges)
         if repeated := describe_near_duplicates(store, [d.unit_id for d in drawn]):
             made.notes.append(repeated)
         blocks = split_into_blocks(store, task, plan.name, drawn)
@@ -288,6 +291,27 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan, judges: Sequence[s
         *notes,
         f"this batch tests {names[0]}, the newest run of the task; to test other judges instead, draw it with --judges",
     ]
+
+
+def _missing_notes(store: Store, task: Task, name: str, judges: Sequence[str]) -> list[str]:
+    """Return a note for each tested judge that lacks labels on drawn units, with the command that adds them."""
+    query = (
+        "SELECT count(*) FROM batch_units AS b WHERE b.batch = ?1 AND b.role = 'sample' AND NOT EXISTS (SELECT 1 FROM labels AS l "
+        "WHERE l.unit_id = b.unit_id AND l.annotator_id = ?2 AND l.field = ?3)"
+    )
+    drawn = "SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'"
+    total = store.conn.execute(drawn, [name]).fetchone()[0]
+    notes = []
+    for run in judges:
+        lacking = store.conn.execute(query, [name, run, task.spec.questions[0].field]).fetchone()[0]
+        if lacking:
+            model = str(find_run(store, run)["model"])
+            words = [model] if is_model(model) else ["MODEL", "--as", model]
+            notes.append(
+                f"{model} has no label for {lacking:,} of the {total:,} drawn units; to label them: "
+                f"{command('judge run', task.name, '-m', *words, '--units-of', name)}"
+            )
+    return notes
 
 
 def _frame_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:

@@ -5,6 +5,7 @@ These units have all required inputs, and are not in an earlier batch.
 
 import json
 import math
+import re
 import sqlite3
 from collections.abc import Collection, Iterator
 
@@ -19,7 +20,7 @@ from judge.store import Store
 from judge.store.derived import read_derivation
 from judge.store.export import find_run, read_stored_task
 from judge.store.inputs import column
-from judge.store.label_rows import single_label
+from judge.store.label_rows import quote, single_label
 from judge.store.study import dumps
 from judge.types import GOLD
 
@@ -137,6 +138,14 @@ def with_taken(
     return frame, apart
 
 
+def in_run(run: str) -> str:
+    """Return the condition for all units that a run was asked about, whatever came of it."""
+    return f"{_IN_RUN}{quote(run)})"
+
+
+_IN_RUN = "unit_id IN (SELECT unit_id FROM judgements WHERE run_id = "
+
+
 def check_condition(store: Store, plan: BatchPlan) -> None:
     """Raise UsageError if the condition of a draw for a verdict reads more than the units and their texts.
 
@@ -144,6 +153,9 @@ def check_condition(store: Store, plan: BatchPlan) -> None:
     count as missing labels.
     """
     if not (plan.where and plan.is_even):
+        return
+    # Units without a label are among those that a run was asked about, so none of them is left out.
+    if re.fullmatch(re.escape(_IN_RUN) + r"'\w+'\)", plan.where):
         return
     tables: set[str] = set()
 

@@ -3,10 +3,15 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import numpy as np
+
 from annotate.report.model import Ruling
 from annotate.report.subject import Subject
 from judge.commands import command
 from judge.document.blocks import NextStep
+from judge.providers.base import is_model
+from judge.stats.looks import LEAST_COVERAGE
+from judge.stats.ratings import MISSING
 
 MOST = 3
 
@@ -26,6 +31,7 @@ def _steps(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
             "Resolve the labels in conflict, because they hold up the verdict.",
             command("annotate conflicts list"),
         )
+    yield from _label_missing(subject, ruling)
     if ruling.decision == "undecided":
         yield from _label_more(subject, ruling)
     if ruling.decision == "trust" and has_run:
@@ -53,6 +59,26 @@ def _steps(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
         )
     if ruling.decision == "trust in part":
         yield from _label_more(subject, ruling)
+
+
+def _label_missing(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
+    """Yield the step that labels the units that only people labelled, if more than a tenth of their units are such units."""
+    panel, run = subject.panel, subject.run_ids.get(ruling.judge)
+    ratings = panel.ratings
+    if not panel.people or panel.task is None or run is None or ruling.judge not in ratings.annotators:
+        return
+    by_people = np.any([ratings.column(name) != MISSING for name in panel.people], axis=0)
+    lacking = int((by_people & (ratings.column(ruling.judge) == MISSING)).sum())
+    n = int(by_people.sum())
+    if lacking > n * (1 - LEAST_COVERAGE):
+        batch = ["--units-of", subject.options.batch] if subject.options.batch else []
+        # The name of a judge is its model, followed by its task if it has several versions.
+        name = ruling.judge.partition(" ")[0]
+        model = [name] if is_model(name) else ["MODEL", "--as", name]
+        yield NextStep(
+            f"Let the judge label {lacking:,} of the {n:,} units that people labelled: it has no label there.",
+            command("judge run", panel.task.name, "-m", *model, *batch),
+        )
 
 
 def _label_more(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:

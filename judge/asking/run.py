@@ -132,6 +132,20 @@ def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
     return load_task(name, folder) if store is None else find_task(store, name, folder)
 
 
+def _condition(store: Store | None, options: RunOptions) -> str | None:
+    """Return the SQL condition of --where and --units-of. Raises UsageError if the study has no such batch."""
+    from judge.labels.batches import check_batch
+    from judge.store.label_rows import quote
+
+    if options.units_of is None:
+        return options.where
+    if store is None:
+        raise UsageError(f"--units-of {options.units_of}: a batch is in a study, but there is none")
+    check_batch(store, options.units_of, "--units-of names a batch of people")
+    of_batch = f"unit_id IN (SELECT unit_id FROM batch_units WHERE batch = {quote(options.units_of)})"
+    return of_batch if options.where is None else f"({options.where}\n) AND {of_batch}"
+
+
 def make_plan(task_name: str, model: str, options: RunOptions, store: Store | None = None) -> Plan:
     """Return the plan that the options describe. `store` is as in `task_of`. Raises UsageError or TaskError."""
     from judge.runner import Plan
@@ -154,7 +168,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
         asked_as=model if name else None,
         typed=get_typed(options),
         same_model=options.same_model,
-        selection=Selection(options.where, options.limit, options.sample),
+        selection=Selection(_condition(store, options), options.limit, options.sample),
         sampling=Sampling(
             temperature=options.temperature,
             seed=options.seed,

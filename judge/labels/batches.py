@@ -19,15 +19,21 @@ class Members:
 
 def members(store: Store, name: str) -> Members:
     """Return a batch's annotators and sampled units. Raises UsageError if the study has no such batch."""
-    batches = [
-        str(row[0]) for row in store.conn.execute("SELECT batch FROM batches ORDER BY created").fetchall()
-    ]
-    if name not in batches:
-        listed = f"available: {', '.join(batches)}" if batches else "the study has no batches"
-        raise UsageError(f"{store.path}: no batch '{name}'; {listed}; omit --batch to use all labels")
+    check_batch(store, name, "omit --batch to use all labels")
     people = store.conn.execute("SELECT DISTINCT annotator_id FROM assignments WHERE batch = ?", [name])
     units = store.conn.execute("SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [name])
     return Members(frozenset(p for (p,) in people), frozenset(u for (u,) in units))
+
+
+def check_batch(store: Store, name: str, hint: str) -> None:
+    """Raise UsageError with this hint if the study has no batch of this name."""
+    # A study in which nobody has annotated anything has no such table.
+    exists = store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone()
+    query = "SELECT batch FROM batches ORDER BY created"
+    batches = [str(row[0]) for row in store.conn.execute(query)] if exists else []
+    if name not in batches:
+        listed = f"available: {', '.join(batches)}" if batches else "the study has no batches"
+        raise UsageError(f"{store.path}: no batch '{name}'; {listed}; {hint}")
 
 
 def asking(store: Store, field: str) -> list[tuple[str, str]]:
