@@ -630,3 +630,11 @@ def test_an_id_of_two_servers_in_one_file_is_not_one_user(path: Path, tmp_path: 
     done = take_in(path, file, "label-studio", "--skip-bad", document=True)
     assert rows_count(done) == {"stored": 5, "quarantined": 1}
     assert {row[2] for row in all_labels(path)} == {"alice", "bob"}
+    # Two people of one id who are in doubt about the same unit are two records.
+    both = [
+        tasks[1]["annotations"][0] | {"id": n, "completed_by": {"id": 3, "email": mail}, "updated_by": 9}
+        for n, mail in ((70, "alice@x.org"), (71, "bob@x.org"))
+    ]
+    file.write_text(json.dumps([tasks[1] | {"annotations": both}]))
+    done = take_in(path, file, "label-studio", "--skip-bad", document=True)
+    assert rows_count(done) == {"quarantined": 2}

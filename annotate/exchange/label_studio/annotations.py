@@ -224,7 +224,7 @@ class Reader:
             # Anybody with access to the server can edit the data of a task, so an empty text is compared as well.
             shown=TextOfRecord({name: data.get(name, "") for name in self.layout.inputs}),
             # A server's record has an address of its own.
-            user="" if source else str(user_id(annotation.get("completed_by"))),
+            user="" if source else str(read_user(annotation.get("completed_by"))),
             edited_by=self._find_editor(annotation),
             problems=marked.problems,
             doubt=doubt,
