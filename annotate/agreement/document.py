@@ -167,7 +167,7 @@ def _shares(result: Agreement) -> list[DocumentBlock]:
     for name in names:
         of_name = result.shares[name]
         shown = "majority of the people" if vote is not None and name == vote.name else name
-        given = int((ratings.column(name) >= 0).sum())
+        given = int(ratings.has_label(name).sum())
         rows.append([shown, given, *(of_name[label] if of_name else None for label in labels)])
     columns = heads("text", "annotator") + heads("number", "labels") + heads("share", *labels)
     table = Table("shares", "shares of the labels", columns, rows)

@@ -70,7 +70,7 @@ class Extras:
         }
 
     def _counts(self) -> list[int]:
-        return [int((self.panel.ratings.column(name) >= 0).sum()) for name in self.names]
+        return [int(self.panel.ratings.has_label(name).sum()) for name in self.names]
 
     def _latent_json(self, latent: DawidSkene) -> dict[str, Json]:
         rows = zip(self.names, self._counts(), latent.accuracies, latent.confusion.tolist(), strict=True)

@@ -172,7 +172,7 @@ def _field(result: Agreement) -> dict[str, Json]:
             {
                 "annotator": name,
                 "kind": panel.kind(name),
-                "n_labels": int((panel.labels_of(name) >= 0).sum()),
+                "n_labels": int(panel.has_label(name).sum()),
                 "shares": result.shares.get(name),
             }
             for name in panel.table.annotators

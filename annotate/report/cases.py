@@ -61,22 +61,23 @@ def _rank(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
     are broken first by the judge's probability for its label, then by the share of people who gave the reference
     label.
     """
-    judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
-    differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference) & (judged != true))
+    differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference))
+    differ = differ[subject.panel.labels_of(judge, differ) != subject.panel.labels_of(reference, differ)]
+    judged, true = subject.panel.labels_of(judge, differ), subject.panel.labels_of(reference, differ)
     keys: list[FloatArray] = []
     criteria = []
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
-        keys.append(np.abs(values[judged[differ]] - values[true[differ]]))
+        keys.append(np.abs(values[judged] - values[true]))
         criteria.append("by the distance between the labels")
     elif subject.panel.level == "ordinal":
-        keys.append(np.abs(judged[differ] - true[differ]).astype(np.float64))
+        keys.append(np.abs(judged - true).astype(np.float64))
         criteria.append("by the number of steps between the labels")
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
         # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of people.
         # A label without a probability comes after the labels with one.
-        probabilities = sure.on(differ)[np.arange(len(differ)), judged[differ]]
+        probabilities = sure.on(differ)[np.arange(len(differ)), judged]
         keys.append(np.round(np.nan_to_num(probabilities, nan=-1.0) * 20))
         criteria.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
@@ -84,7 +85,7 @@ def _rank(subject: Subject, judge: str, reference: str) -> tuple[IntArray, str]:
             subject.panel.table.select(subject.panel.people).codes[differ], len(subject.panel.domain)
         ).astype(np.float64)
         votes = counts.sum(axis=1)
-        share = counts[np.arange(len(differ)), true[differ]] / np.maximum(votes, 1)
+        share = counts[np.arange(len(differ)), true] / np.maximum(votes, 1)
         keys.append(share)
         criteria.append("by the share of people who gave the reference label")
     # lexsort sorts by its last key first. Units with equal keys keep the order of the study.
@@ -99,7 +100,7 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
     if reference in subject.panel.kinds:
         labels.append(_label(store, subject, reference, u))
     else:
-        labels.append(CaseLabel(reference, subject.panel.domain[subject.panel.labels_of(reference)[u]]))
+        labels.append(CaseLabel(reference, subject.panel.domain[_code(subject, reference, u)]))
     people = [p for p in subject.panel.people if p != reference and subject.has_label(p)[u]]
     if len(people) > VOTES:
         labels.append(CaseLabel(f"{len(people)} people", _votes(subject, people, u)))
@@ -110,14 +111,18 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
     return Disagreement(unit_id, _texts(store, subject, unit_id), labels, link)
 
 
+def _code(subject: Subject, name: str, u: int) -> int:
+    return int(subject.panel.labels_of(name, np.array([u]))[0])
+
+
 def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
-    codes = [int(subject.panel.labels_of(p)[u]) for p in people]
+    codes = [_code(subject, p, u) for p in people]
     counts = np.bincount(codes, minlength=len(subject.panel.domain))
     return ", ".join(f"{n} say '{label}'" for label, n in zip(subject.panel.domain, counts, strict=True) if n)
 
 
 def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
-    code = int(subject.panel.labels_of(name)[u])
+    code = _code(subject, name, u)
     sure = subject.panel.distributions.get(name)
     share = np.nan if sure is None else sure.on(np.array([u]))[0, code]
     probability = "" if np.isnan(share) else f"probability {share:.2f}"

@@ -97,13 +97,13 @@ def revisions(store: Store, subject: Subject) -> Section:
 
 def _count_revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
     domain = subject.panel.domain
-    first_labels, judged = subject.panel.labels_of(person), subject.panel.labels_of(judge)
     both = subject.has_label(person) & subject.has_label(judge)
-    used = np.flatnonzero(both & subject.panel.table.find(later)).tolist()
-    units = subject.panel.table.ids(used)
+    used = np.flatnonzero(both & subject.panel.table.find(later))
+    first_labels, judged = subject.panel.labels_of(person, used), subject.panel.labels_of(judge, used)
+    units = subject.panel.table.ids(used.tolist())
     changed, towards, away = (np.zeros(len(used)) for _ in range(3))
-    for i, (u, unit) in enumerate(zip(used, units, strict=True)):
-        first, second, shown = domain[first_labels[u]], later[unit], domain[judged[u]]
+    for i, unit in enumerate(units):
+        first, second, shown = domain[first_labels[i]], later[unit], domain[judged[i]]
         changed[i] = first != second
         towards[i] = first != second and second == shown
         away[i] = first != second and first == shown

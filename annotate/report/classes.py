@@ -249,7 +249,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     # Some probability can be on tokens that do not stand for a label.
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
-    codes = subject.panel.labels_of(reference)[mask]
+    codes = subject.panel.labels_of(reference, mask)
     clusters = subject.panel.table.clusters[mask]
     sure = subject.panel.confidence(judge)
     errors = calibration(

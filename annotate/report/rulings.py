@@ -9,15 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from annotate.drawing.source import VerdictSource
 from annotate.drawing.verdicts import judge_verdicts
 from annotate.report.model import Ruling
 from annotate.report.subject import Subject
 from judge.document.blocks import Block, Cell, Figure, Section, Table, heads, level_text
 from judge.document.cells import format_count
-from judge.stats import MISSING, AltTest, Verdict
+from judge.stats import AltTest, Verdict
 from judge.stats.verdict_text import labels_text
 from judge.store import Store
 from judge.store.splits import Look
@@ -120,16 +118,15 @@ def _because(verdict: Verdict) -> str:
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
     """Return warnings about problems that the rule does not check for."""
-    codes = subject.panel.labels_of(judge)
-    counts = np.bincount(codes[codes != MISSING], minlength=len(subject.panel.domain))
-    warnings = []
-    if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.panel.numeric:
-        label, n = subject.panel.domain[int(counts.argmax())], int(counts.max())
-        warnings.append(
-            f"{judge} gave the label '{label}' to {n:,} of {format_count(int(counts.sum()), 'unit')}, so it hardly distinguishes units."
-        )
+    table, domain, warnings = subject.panel.table, subject.panel.domain, []
     n_judged = int(subject.panel.asked_units[judge].sum())
     n_labelled = int(subject.has_label(judge).sum())
+    if n_labelled and not subject.panel.numeric:
+        n, code = max((int(table.has_code(judge, code).sum()), -code) for code in range(len(domain)))
+        if n > ONE_SIDED * n_labelled:
+            warnings.append(
+                f"{judge} gave the label '{domain[-code]}' to {n:,} of {format_count(n_labelled, 'unit')}, so it hardly distinguishes units."
+            )
     if n_judged - n_labelled > SILENT * n_judged:
         warning = f"{judge} has no label on {n_judged - n_labelled:,} of {format_count(n_judged, 'unit')} that it was asked about."
         warnings.append(" ".join([warning, *_warn_missing(subject, judge)]))
@@ -140,11 +137,10 @@ def _warn_missing(subject: Subject, judge: str) -> list[str]:
     """Return a warning if the judge's labels are missing more often for some reference labels than for others."""
     if subject.reference is None or subject.panel.numeric:
         return []
-    truth = subject.panel.labels_of(subject.reference)
     judged = subject.panel.asked_units[judge]
     missing = {}
     for code, label in enumerate(subject.panel.domain):
-        of_label = judged & (truth == code)
+        of_label = judged & subject.panel.table.has_code(subject.reference, code)
         if of_label.sum() >= FEW:
             missing[label] = float((~subject.has_label(judge)[of_label]).mean())
     if len(missing) < 2 or max(missing.values()) - min(missing.values()) < UNEVEN:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from annotate.report.model import ReportDocument, Ruling
 from annotate.report.subject import MANY, Subject
 from judge.document.blocks import (
@@ -21,7 +23,7 @@ from judge.document.blocks import (
 )
 from judge.document.cells import brief, format_count
 from judge.document.cells import number as cell
-from judge.stats import MISSING, measures, vote
+from judge.stats import MISSING, measures
 from judge.stats.bootstrap import IntervalSettings
 from judge.stats.metrics import get_title
 from judge.stats.ratings import BoolArray, IntArray
@@ -187,7 +189,7 @@ def with_the_others(
     others = _mask_others(subject, person)
     used = judged & (others != MISSING) & (by_person if labelled is None else labelled)
     # Cached, because the figure and the table of judges need the same measures, and each needs a bootstrap.
-    key = (person, who, used.tobytes(), judged.tobytes())
+    key = (person, who, np.packbits(used).tobytes(), np.packbits(judged).tobytes())
     measure = subject.measured.get(key)
     if measure is None:
         ratings = subject.panel.ratings
@@ -209,7 +211,7 @@ def with_the_others(
 def _mask_others(subject: Subject, person: str) -> IntArray:
     if person not in subject.others_of:
         others = [p for p in subject.panel.people if p != person]
-        subject.others_of[person] = vote(subject.panel.ratings.select(others).counts)[0]
+        subject.others_of[person] = subject.panel.vote(others)[0]
     return subject.others_of[person]
 
 

@@ -307,10 +307,11 @@ def compute_cost(store: Store, run: str) -> RunSpent:
     parents' costs.
     """
     query = (
-        "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
-        "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
+        "SELECT count(*), sum(n), sum(cost), sum(n_cost), sum(latency), sum(n_latency), sum(tokens), sum(n_tokens) FROM ("
+        "SELECT count(*) AS n, sum(cost) AS cost, count(cost) AS n_cost, sum(latency) AS latency, count(latency) AS n_latency, "
+        "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(input_tokens) AS n_tokens FROM judgements "
         # A reused answer needed no call: its cost and time belong to the run that made the call.
-        "WHERE run_id = ? AND reused = 0"
+        "WHERE run_id = ? AND reused = 0 GROUP BY unit_id)"
     )
     units, cost, seconds, tokens = 0, 0.0, 0.0, 0.0
     known = [True, True, True]

@@ -206,8 +206,16 @@ class Panel:
         if len(self.people) < 2 or self.numeric:
             return None
         # Gold and a lead's decisions are separate references, so they have no vote.
-        codes, tied = stats.vote(self.ratings.select(self.people).counts)
-        return Derived(self._find_unused_name(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
+        codes, n_tied = self.vote(self.people)
+        return Derived(self._find_unused_name(MAJORITY), codes, self.by_people, n_tied=n_tied)
+
+    def vote(self, people: Sequence[str]) -> tuple[IntArray, int]:
+        """Return the label with the most votes of these people for each unit, and the number of units with a tie."""
+        # People label a few of the units that judges label.
+        of_people, tied = stats.vote(self.among_people.select(people).counts)
+        codes = np.full(self.ratings.n_units, MISSING, dtype=self.ratings.codes.dtype)
+        codes[self.by_people] = of_people
+        return codes, int(tied.sum())
 
     @cached_property
     def decided(self) -> Derived | None:
@@ -218,20 +226,20 @@ class Panel:
         """
         if len(self.people) < 2 or self.numeric:
             return None
-        human_codes = self.ratings.select(self.people).codes
+        human_codes = self.among_people.codes
         labelled = human_codes != MISSING
-        codes = np.full(len(human_codes), MISSING, dtype=np.int64)
+        codes = np.full(self.ratings.n_units, MISSING, dtype=self.ratings.codes.dtype)
         for name in self.select_kinds(AnnotatorKind.ADJUDICATED)[:1]:
-            codes = self.ratings.column(name).copy()
+            codes[:] = self.ratings.codes[:, self.ratings.annotators.index(name)]
         ruled = codes != MISSING
         # Equal labels have equal highest and lowest codes, which takes one pass over a table of any number of people.
         highest = human_codes.max(axis=1)
         lowest = np.where(labelled, human_codes, len(self.domain)).min(axis=1)
         # A lead sees only units on which people differ, so the decisions alone would be the hardest units.
-        agreed = ~ruled & (labelled.sum(axis=1) >= 2) & (highest == lowest)
+        agreed = ~ruled[self.by_people] & (labelled.sum(axis=1) >= 2) & (highest == lowest)
         if not agreed.any():
             return None
-        codes[agreed] = highest[agreed]
+        codes[np.flatnonzero(self.by_people)[agreed]] = highest[agreed]
         n_ruled, n_agreed = int(ruled.sum()), int(agreed.sum())
         return Derived(
             self._find_unused_name(DECIDED), codes, self.by_people | ruled, n_ruled=n_ruled, n_agreed=n_agreed
@@ -265,9 +273,9 @@ class Panel:
                 requested[made.name] = made.requested
         return table, requested
 
-    def labels_of(self, name: str) -> IntArray:
-        """Return the codes of one column of `table`."""
-        return self.table.column(name)
+    def labels_of(self, name: str, units: BoolArray | IntArray | None = None) -> IntArray:
+        """Return the codes of one column of `table`, for all units or for those at a mask or at positions."""
+        return self.table.column(name, units)
 
     def has_label(self, name: str) -> BoolArray:
         """Return a mask of the units that have a label in this column of `table`."""

@@ -45,6 +45,14 @@ class LabelCodes:
         """Return only the labels where the mask is true."""
         return LabelCodes(self.rowids[kept], self.codes[kept], self.values)
 
+    def find_used_values(self) -> set[str]:
+        """Return the values that at least one unit has. After `select`, some values may have no unit."""
+        used = np.zeros(len(self.values), dtype=np.bool_)
+        # In pages, because numpy counts 8 bytes for each label.
+        for start in range(0, len(self.codes), CHUNK):
+            used[self.codes[start : start + CHUNK]] = True
+        return {self.values[at] for at in np.flatnonzero(used).tolist()}
+
     def in_domain(self, domain: Sequence[str], numeric_field: str | None = None) -> IntArray:
         """Return the code of each label in `domain`, or MISSING for a label outside it.
 
@@ -52,7 +60,7 @@ class LabelCodes:
         """
         code_of = {label: code for code, label in enumerate(domain)}
         codes = [code_of.get(canonical(v, numeric_field), MISSING) for v in self.values]
-        return compact(np.array([*codes, MISSING], dtype=np.int64)[self.codes], len(domain))
+        return compact(np.array([*codes, MISSING], dtype=np.int64), len(domain))[self.codes]
 
 
 def read_labels(
@@ -108,22 +116,27 @@ def read_statuses(
 
 
 def code_rows(pages: Iterable[list[tuple[int, str]]]) -> LabelCodes:
-    """Return pages of rows (rowid of a unit, label) as arrays, ordered by rowid. Of several rows of a unit, the last one counts."""
+    """Return pages of rows (rowid of a unit, label) as arrays, ordered by rowid. A unit has at most one row."""
     code_of = _Codes()
     # Arrays of a few bytes a row: a list of a million Python integers would need ten times the memory.
-    rowids, codes = array("q"), array("i")
+    rowids, given = array("q"), array("i")
     for page in pages:
         page_rowids, page_values = zip(*page, strict=True)
         rowids.extend(page_rowids)
-        codes.extend(map(code_of.__getitem__, page_values))
+        given.extend(map(code_of.__getitem__, page_values))
+    codes = compact(np.frombuffer(given, np.intc) if given else np.empty(0, np.intc), len(code_of))
+    del given
     unit_rowids = np.frombuffer(rowids, np.int64) if rowids else np.empty(0, np.int64)
-    label_codes = compact(np.frombuffer(codes, np.intc) if codes else np.empty(0, np.intc), len(code_of))
-    if (unit_rowids[1:] <= unit_rowids[:-1]).any():
-        order = np.argsort(unit_rowids, kind="stable")
-        unit_rowids, label_codes = unit_rowids[order], label_codes[order]
-        last = np.append(unit_rowids[1:] != unit_rowids[:-1], True)
-        unit_rowids, label_codes = unit_rowids[last], label_codes[last]
-    return LabelCodes(unit_rowids, label_codes, list(code_of))
+    if (unit_rowids[1:] < unit_rowids[:-1]).any():
+        # Each code becomes the last bits of its rowid, so that one array is sorted in place: an order of a million
+        # rows and the reordered copies would take more memory than everything else.
+        bits = len(code_of).bit_length()
+        unit_rowids <<= bits
+        unit_rowids |= codes
+        unit_rowids.sort()
+        codes = np.bitwise_and(unit_rowids, (1 << bits) - 1, out=np.empty_like(codes), casting="unsafe")
+        unit_rowids >>= bits
+    return LabelCodes(unit_rowids, codes, list(code_of))
 
 
 def read_distributions(
@@ -256,7 +269,7 @@ def read_judge(conn: sqlite3.Connection, run: str, field: str, only: IntArray | 
     labels = read_labels(conn, run, field, only)
     failed = read_judged_without_label(conn, run, field, only)
     # Most runs have a label for every unit, and the two arrays then are one.
-    requested = np.union1d(failed, labels.rowids) if len(failed) else labels.rowids
+    requested = _merge(labels.rowids, failed)
     column = AnnotatorColumn(run, labels, requested)
     fitted = rowids_of(conn, read_seen_units(conn, run))
     column.n_seen = int(np.isin(requested, fitted).sum()) if len(fitted) else 0
@@ -285,7 +298,7 @@ def read_other(
         units = batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
         labels = labels.select(np.isin(labels.rowids, rowids_of(conn, units)))
         unresolved = unresolved.intersection(units)
-    requested = np.union1d(rowids_of(conn, unresolved), labels.rowids)
+    requested = _merge(labels.rowids, rowids_of(conn, unresolved))
     column = AnnotatorColumn(annotator, labels, requested, n_in_conflict=len(unresolved))
     if version is not None and kind is AnnotatorKind.HUMAN:
         column.leave_out(read_other_versions(conn, annotator, field, version))
@@ -296,10 +309,20 @@ def union(columns: Sequence[AnnotatorColumn]) -> IntArray:
     """Return the rowids of the units that the annotator of any of these columns labelled or was asked to label."""
     rowids = np.empty(0, np.int64)
     for column in sorted(columns, key=lambda column: -len(column.requested)):
-        # People label a few of the units that judges label, so there is seldom something to add.
-        new = column.requested[~locate(rowids, column.requested)[1]]
-        rowids = np.union1d(rowids, new) if len(new) else rowids
+        # People label a few of the units that judges label, and judges mostly label the same units.
+        if not np.array_equal(column.requested, rowids):
+            rowids = _merge(rowids, column.requested)
     return rowids
+
+
+def _merge(rowids: IntArray, more: IntArray) -> IntArray:
+    """Return the ascending union of two ascending arrays, which is `rowids` itself if there is nothing to add."""
+    new = more[~locate(rowids, more)[1]] if len(rowids) else more
+    if not len(new) or not len(rowids):
+        return rowids if len(rowids) else more
+    merged = np.concatenate([rowids, new])
+    merged.sort()
+    return merged
 
 
 def tabulate(

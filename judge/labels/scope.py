@@ -155,9 +155,7 @@ def read_panel(
     if not len(rowids):
         raise BadInput(f"{store.path}: there is no first label for '{name}'")
     # A column stores its distinct labels once; after a batch or a sealed test is cut out, some of them no longer occur.
-    values = {
-        c.labels.values[at] for c in columns for at in np.flatnonzero(np.bincount(c.labels.codes)).tolist()
-    }
+    values = set[str]().union(*(c.labels.find_used_values() for c in columns))
     if not values and (conflicts_text := describe_conflicts(store, name)):
         raise BadInput(f"{store.path}: no label for '{name}' can be used: {conflicts_text}")
     domain = _domain(scope, level, chosen, values)
@@ -247,7 +245,7 @@ def _close(store: Store, task: Task, judges: Sequence[reader.AnnotatorColumn]) -
     n, home = 0, splits.home(store, task)
     for column in judges:
         units = reader.rowids_of(store.conn, splits.read_closed_units(store, home, column.annotator))
-        if np.isin(units, column.requested).any():
+        if reader.locate(column.requested, units)[1].any():
             column.leave_out(units)
             n += 1
     return n

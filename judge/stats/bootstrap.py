@@ -106,14 +106,20 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     rng = np.random.default_rng(settings.seed)
     # Each tally is put into a canonical order, by its counts first. So no interval depends on names, or on the other
     # measures that are computed with it.
-    rows = np.concatenate([t.rows[canonical(t.rows, t.count)] for t in tallies], axis=1)
+    orders = [canonical(t.rows, t.count) for t in tallies]
     count = np.sort(count)
     dealt = 0
     # Sums of random blocks of equal size have the same distribution as a draw of that many clusters. They change an
     # interval's width by about 1 %, 1 / sqrt(2 BLOCKS), which is less than the noise of 2,000 replicates.
     if len(count) > BLOCKS:
         dealt = int(count.sum())
-        rows, count = _pool(rows, count, rng)
+        drawn = rng.permutation(np.repeat(np.arange(len(count)), count))
+        rows = np.concatenate(
+            [_pool(t.rows, order[drawn]) for t, order in zip(tallies, orders, strict=True)], axis=1
+        )
+        count = np.ones(BLOCKS, dtype=np.int64)
+    else:
+        rows = np.concatenate([t.rows[order] for t, order in zip(tallies, orders, strict=True)], axis=1)
     n, k = int(count.sum()), len(count)
     if _are_small_integers(rows, n):
         rows = rows.astype(np.float32)
@@ -159,14 +165,14 @@ def _lots(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.integer]
     return np.stack([_draw(rng, n) for _ in range(replicates)])
 
 
-def _pool(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Pool the clusters into BLOCKS random blocks whose sizes differ by at most one. Return the sums of the
-    blocks, and a count of 1 for each.
+def _pool(rows: FloatArray, drawn: IntArray) -> FloatArray:
+    """Pool the clusters, in the random order `drawn`, into BLOCKS blocks whose sizes differ by at most one. Return
+    the sums of the blocks.
     """
-    drawn = rng.permutation(np.repeat(np.arange(len(count)), count))
     blocks = np.arange(len(drawn)) % BLOCKS
-    sums = [np.bincount(blocks, weights=column[drawn], minlength=BLOCKS) for column in rows.T]
-    return np.column_stack(sums), np.ones(BLOCKS, dtype=np.int64)
+    return np.column_stack(
+        [np.bincount(blocks, weights=column[drawn], minlength=BLOCKS) for column in rows.T]
+    )
 
 
 def _are_small_integers(rows: FloatArray, n: int) -> bool:

@@ -9,6 +9,8 @@ import numpy as np
 
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings, effective_size
 
+_UNITS_AT_ONCE = 50_000
+
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
@@ -20,7 +22,11 @@ class Patterns:
     @property
     def count(self) -> IntArray:
         """The number of units with each row."""
-        return np.bincount(self.of_unit, minlength=len(self.rows)).astype(np.int64)
+        counts = np.zeros(len(self.rows), dtype=np.int64)
+        # In pages, because numpy converts the numbers to 8 bytes each.
+        for start in range(0, len(self.of_unit), _UNITS_AT_ONCE):
+            counts += np.bincount(self.of_unit[start : start + _UNITS_AT_ONCE], minlength=len(self.rows))
+        return counts
 
 
 def collapse(table: IntArray) -> Patterns:
@@ -96,6 +102,8 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
     if not ratings.clustered:
         count = np.bincount(of_unit[keep], minlength=len(features)).astype(np.int64)
         return Tally(features[used], count[used], b"units" + np.packbits(used).tobytes() + count.tobytes())
+    if keep.all():
+        return tally_units(features, of_unit, ratings.clusters)
     return tally_units(features, of_unit[keep], ratings.clusters[keep])
 
 
@@ -108,7 +116,16 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
     k = len(features)
     # Counting how often each cluster has each pattern takes one pass, instead of one pass per column.
     if n * k <= 4 * len(of_unit):
-        rows = np.bincount(clusters * k + of_unit, minlength=n * k).reshape(n, k) @ features
+        # In pages, and with 4 bytes for a count, because the table can be larger than all labels.
+        counts = np.zeros(n * k, dtype=np.int32)
+        for start in range(0, len(of_unit), _UNITS_AT_ONCE):
+            page = slice(start, start + _UNITS_AT_ONCE)
+            np.add.at(counts, clusters[page] * k + of_unit[page], 1)
+        by_cluster = counts.reshape(n, k)
+        rows = np.empty((n, features.shape[1]))
+        for start in range(0, n, _UNITS_AT_ONCE):
+            page = slice(start, start + _UNITS_AT_ONCE)
+            rows[page] = by_cluster[page] @ features
     else:
         rows = np.empty((n, features.shape[1]))
         for j in range(features.shape[1]):
@@ -159,4 +176,8 @@ def canonical(rows: FloatArray, count: IntArray) -> IntArray:
 
 def n_present(clusters: IntArray) -> int:
     """Return the number of distinct cluster numbers."""
-    return int(np.count_nonzero(np.bincount(clusters))) if len(clusters) else 0
+    if not len(clusters):
+        return 0
+    there = np.zeros(int(clusters.max()) + 1, dtype=np.bool_)
+    there[clusters] = True
+    return int(np.count_nonzero(there))

@@ -214,9 +214,13 @@ class Ratings:
             table[rated, column[rated]] += 1
         return table
 
-    def column(self, annotator: str) -> IntArray:
-        """Return the codes of one annotator, as int64. Raises BadInput if the name is unknown."""
-        return self.codes[:, self._place(annotator)].astype(np.int64)
+    def column(self, annotator: str, units: BoolArray | IntArray | None = None) -> IntArray:
+        """Return the codes of one annotator, as int64, for all units or for those at a mask or at positions.
+
+        Raises BadInput if the name is unknown.
+        """
+        codes = self.codes[:, self._place(annotator)]
+        return (codes if units is None else codes[units]).astype(np.int64)
 
     def has_label(self, annotator: str) -> BoolArray:
         """Return a mask of the units that the annotator labelled. Raises BadInput if the name is unknown."""
