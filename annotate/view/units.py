@@ -31,7 +31,7 @@ from judge.store.study import dumps
 from judge.types import AnnotatorKind
 
 MOST = 10_000
-"""The maximum number of units on a page. With more units, a browser would need more than three seconds to open the page."""
+"""The maximum number of units on a page. A browser needs more than half a second to read a page with so many."""
 MOST_PEOPLE = 8
 """The maximum number of people who each have a filter. More people share one."""
 _JSON = ("reference_answers", "options")

@@ -18,7 +18,7 @@ from judge.console import visible
 from judge.document import plots
 from judge.document.blocks import Document, Figure
 from judge.document.environment import FOLDER, environment
-from judge.document.rows import RowsPage
+from judge.document.rows import FIRST_PARTS, RowsPage
 
 
 def render(document: Document) -> str:
@@ -33,6 +33,7 @@ def render_rows(page: RowsPage) -> str:
         "rows.html.j2",
         document=page,
         data=data,
+        first=FIRST_PARTS,
         filters=page.filters(),
         orders=page.orders(),
         meanings=page.meanings(),

@@ -220,35 +220,42 @@ function showRows() {
     draw(true);
   };
 
-  let timer = 0;
-  form.addEventListener("input", ({ target }) => {
-    clearTimeout(timer);
-    timer = setTimeout(filter, target.name === "search" ? 150 : 0, target.name === "order");
-  });
-  byId("clear").addEventListener("click", () => { clear(); filter(true); });
-  form.addEventListener("submit", (event) => event.preventDefault());
-  byId("previous").addEventListener("click", () => go(at - 1));
-  byId("next").addEventListener("click", () => go(at + 1));
-  const turn = (by) => { first = Math.max(0, first + by); drawList(); markList(); };
-  byId("back").addEventListener("click", () => turn(-PAGE));
-  byId("more").addEventListener("click", () => turn(PAGE));
-  window.addEventListener("hashchange", () => { follow(); scroll(); });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target.closest("input, select, textarea");
-    if (event.key === "Escape" && typing) typing.blur();
-    if (typing) return;
-    if (event.key === "j") go(at + 1);
-    else if (event.key === "k") go(at - 1);
-    else if (event.key === "/") {
-      event.preventDefault();
-      form.querySelector("details").open = true;
-      form.elements.search.focus();
-    }
-  });
+  const listen = () => {
+    let timer = 0;
+    form.addEventListener("input", ({ target }) => {
+      clearTimeout(timer);
+      timer = setTimeout(filter, target.name === "search" ? 150 : 0, target.name === "order");
+    });
+    byId("clear").addEventListener("click", () => { clear(); filter(true); });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    byId("previous").addEventListener("click", () => go(at - 1));
+    byId("next").addEventListener("click", () => go(at + 1));
+    const turn = (by) => { first = Math.max(0, first + by); drawList(); markList(); };
+    byId("back").addEventListener("click", () => turn(-PAGE));
+    byId("more").addEventListener("click", () => turn(PAGE));
+    window.addEventListener("hashchange", () => { follow(); scroll(); });
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const typing = event.target.closest("input, select, textarea");
+      if (event.key === "Escape" && typing) typing.blur();
+      if (typing) return;
+      if (event.key === "j") go(at + 1);
+      else if (event.key === "k") go(at - 1);
+      else if (event.key === "/") {
+        event.preventDefault();
+        form.querySelector("details").open = true;
+        form.elements.search.focus();
+      }
+    });
+  };
   if (matchMedia("(max-width: 48rem)").matches) {
     for (const box of document.querySelectorAll("#filters details, #side")) box.open = false;
   }
-  follow();
+  // The first rows are drawn before the browser has read the whole file. The row of an address may be in a later part.
+  if (!location.hash) follow();
+  document.addEventListener("DOMContentLoaded", () => {
+    if (location.hash) follow();
+    listen();
+  });
 }
 if (document.getElementById("data-rows")) showRows();

@@ -16,6 +16,8 @@ from judge.types import AnnotatorKind
 
 PART_OF_ROWS, PART_OF_TEXTS = 100, 200
 """The numbers of rows and of texts in one part of the data. A part is parsed when a row in it is shown."""
+FIRST_PARTS = ("rows", "row-0", "text-0")
+"""The parts of the data that the first row needs."""
 SUMMARY = 120
 """The maximum number of characters of a row's text in the list."""
 
@@ -116,16 +118,17 @@ class RowsPage:
         """
         texts: dict[str, int] = {}
         rows = [_encode_row(row, texts) for row in self.rows]
+        # The first part of the texts has all texts of the first row.
+        texts_of_part = max(PART_OF_TEXTS, *(len(row.texts) for row in self.rows[:1]), 1)
         index = {
             "noun": self.noun,
-            "parts": {"row": PART_OF_ROWS, "text": PART_OF_TEXTS},
-            "count": {"row": len(rows), "text": len(texts)},
+            "parts": {"row": PART_OF_ROWS, "text": texts_of_part},
             "rows": [[row.row_id, row.summary[:SUMMARY]] for row in self.rows],
             "filters": {f.title: {"values": list(f.counts), "rows": f.rows} for f in self.filters()},
             "orders": {name: [row.numbers.get(name) for row in self.rows] for name in self.orders()},
         }
         # Each text is stored once, although all passages of an item have the same claim.
-        lists = _split("row", rows, PART_OF_ROWS), _split("text", list(texts), PART_OF_TEXTS)
+        lists = _split("row", rows, PART_OF_ROWS), _split("text", list(texts), texts_of_part)
         return {"rows": _json(index), **{name: text for parts in lists for name, text in parts}}
 
 
