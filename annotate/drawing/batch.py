@@ -306,10 +306,10 @@ def _missing_notes(store: Store, task: Task, name: str, judges: Sequence[str]) -
         lacking = store.conn.execute(query, [name, run, task.spec.questions[0].field]).fetchone()[0]
         if lacking:
             model = str(find_run(store, run)["model"])
-            words = [model] if is_model(model) else ["MODEL", "--as", model]
+            typed, named = (model, []) if is_model(model) else ("MODEL", ["--as", model])
             notes.append(
                 f"{model} has no label for {lacking:,} of the {total:,} drawn units; to label them: "
-                f"{command('judge run', task.name, '-m', *words, '--units-of', name)}"
+                f"{command('judge run', task.name, '-m', typed, *named, '--units-of', name)}"
             )
     return notes
 

@@ -107,12 +107,12 @@ def results(
             if line := joined.describe():
                 note(line)
             return
-    notes(table.notes)
-    if as_json:
-        emit_json("results", as_json_document(table))
-    else:
-        from judge.document.terminal import show
+        notes(table.notes)
+        if as_json:
+            emit_json("results", as_json_document(table))
+        else:
+            from judge.document.terminal import show
 
-        show(as_document(table, sorted_by))
-    for path in output.pages:
-        write(table, path, sorted_by)
+            show(as_document(table, sorted_by))
+        for path in output.pages:
+            write(store, table, path, sorted_by)

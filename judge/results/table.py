@@ -57,6 +57,8 @@ class MeasureColumn:
     name: str
     under: str | None = None
     better: int = 1
+    is_main: bool = False
+    """Whether this is one of the paper's main measures."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,8 @@ class Results:
     measures: list[MeasureColumn] = field(default_factory=list)
     own_columns: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    judges: dict[str, str] = field(default_factory=dict)
+    """The judge behind each column with a label."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     title: str = ""
@@ -104,7 +108,7 @@ def of_paper(store: Store, paper: Paper, request: ScoreRequest, per: str | None 
     runs = [reading.run.run_id for reading in study.judges.runs_read]
     _add_labels(store, results, by_number, list(dict.fromkeys(runs)))
     for score in scores:
-        _add_score(results, by_number, rows, score, paper.better(score.measure))
+        _add_score(results, by_number, rows, score, paper)
     results.notes += study.notes
     return results
 
@@ -256,6 +260,7 @@ def _add_labels(
         }
         columns = [column for name in names.values() for column in (name, f"{name}.status", f"{name}.reason")]
         results.labels += columns
+        results.judges |= dict.fromkeys(names.values(), str(run["model"]))
         for row in rows.values():
             row.update(dict.fromkeys(columns))
         for judged in export.read_judged(store, run, task):
@@ -310,9 +315,12 @@ def _blind_units(store: Store) -> set[str]:
 
 
 def _add_score(
-    results: Results, by_number: Mapping[int, dict[str, Any]], rows: _Rows, score: Score, better: int
+    results: Results, by_number: Mapping[int, dict[str, Any]], rows: _Rows, score: Score, paper: Paper
 ) -> None:
-    """Add a measure's values to the rows, as one column, or as a numerator and a denominator."""
+    """Add a measure's values to the rows, as one column, or as a numerator and a denominator.
+
+    If the measure has the name of a column that is there already, such as the label that it counts, `score.` precedes it.
+    """
     value = score.value
     if not isinstance(value, Quotient) or len(score.units.parts) != 1:
         return
@@ -320,13 +328,10 @@ def _add_score(
     # A row with several units, or a unit that counts more than once, needs the two sums of its ratio.
     times = Counter(place for place in places if place is not None)
     is_plain = value.under == -1 and max(times.values(), default=0) <= 1
-    column = (
-        MeasureColumn(score.measure, score.measure, better=better)
-        if is_plain
-        else MeasureColumn(
-            score.measure, f"{score.measure}.numerator", f"{score.measure}.denominator", better
-        )
-    )
+    name = f"score.{score.measure}" if score.measure in results.columns else score.measure
+    better, is_main = paper.better(score.measure), paper.is_main(score.measure)
+    over, under = (name, None) if is_plain else (f"{name}.numerator", f"{name}.denominator")
+    column = MeasureColumn(score.measure, over, under, better, is_main)
     if not times:
         return
     results.measures.append(column)
@@ -345,19 +350,20 @@ def _add_score(
             continue
         row_of_unit[column.name] = (row_of_unit[column.name] or 0.0) + sums[value.over]
         if column.under is not None:
-            under = 1.0 if value.under == -1 else sums[value.under]
-            row_of_unit[column.under] = (row_of_unit[column.under] or 0.0) + under
+            divisor = 1.0 if value.under == -1 else sums[value.under]
+            row_of_unit[column.under] = (row_of_unit[column.under] or 0.0) + divisor
 
 
 def sort_worst_first(results: Results, name: str | None = None) -> MeasureColumn | None:
     """Sort the rows by a measure or a column, worst first, and return the measure. Rows without a value come last.
 
-    `name` is a measure or a column. Without it, the first measure is used that is better high or low; without any measure,
-    the order stays. Raises UsageError for an unknown name.
+    `name` is a measure or a column. Without it, the first measure is used that is better high or low; without any measure, the order
+    stays. Raises UsageError for an unknown name.
     """
     by_measure = {column.measure: column for column in results.measures}
     if name is None:
-        column = next((column for column in results.measures if column.better), None)
+        sortable = [column for column in results.measures if column.better]
+        column = next((column for column in sortable if column.is_main), next(iter(sortable), None))
         if column is None:
             return None
     elif name in by_measure:

@@ -33,7 +33,9 @@ def as_document(results: Results, sorted_by: MeasureColumn | None) -> Document:
     from judge.results.table import TEXTS, get_value
 
     measures = ([sorted_by] if sorted_by else []) + [
-        m for m in results.measures if m is not sorted_by and m.better
+        m
+        for m in results.measures
+        if m is not sorted_by and m.is_main and any(row.get(m.name) is not None for row in results.rows)
     ]
     measures = measures[:MOST_MEASURES]
     labels = [name for name in results.labels if not name.endswith((".status", ".reason"))][:MOST_MEASURES]
@@ -67,15 +69,20 @@ def as_json(results: Results) -> dict[str, Any]:
     return {"per": results.per, "runs": results.runs, "measures": measures, "rows": rows}
 
 
-def write(results: Results, path: Path, sorted_by: MeasureColumn | None) -> None:
+def write(store: Store, results: Results, path: Path, sorted_by: MeasureColumn | None) -> None:
     """Write all rows and columns to a file, in the format of its extension. Raises MissingExtra for Parquet without pyarrow."""
     ending = path.suffix.lower()
     if ending == ".parquet":
         _write_parquet(results.rows, results.columns, path)
-    elif ending in (".html", ".md"):
-        from judge.document.formats import FORMATS
+    elif ending == ".html":
+        from judge.document.html import render_rows
+        from judge.results.page import as_page
 
-        write_lines(path, iter([FORMATS[ending[1:]](as_document(results, sorted_by))]))
+        write_lines(path, iter([render_rows(as_page(store, results, sorted_by))]))
+    elif ending == ".md":
+        from judge.document.markdown import render
+
+        write_lines(path, iter([render(as_document(results, sorted_by))]))
     elif ending == ".csv":
         write_lines(path, _csv_lines(results.rows, results.columns))
     elif ending == ".json":

@@ -14,8 +14,9 @@ from benchmarks import outputs
 from judge.asking.scores import paper_of, readings_of, request_of
 from judge.papers.engine.result import score
 from judge.results.build import results_of
+from judge.results.page import as_page, find_quotes, mark_quotes
 from judge.store import Store
-from tests.cli.helpers import Judge, write_rows
+from tests.cli.helpers import Judge, checked, write_rows
 
 STRICT = ("planted/strict",)
 
@@ -134,8 +135,9 @@ def test_worst_first_filters_and_formats(judge: Judge, tmp_path: Path) -> None:
     assert {str(row["mine"]) for row in rows} == {"1", "2", "3"}, "the user's own columns"
     assert "worst ragas_faithfulness first" in shown
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))[0]["unit_id"] == rows[0]["unit_id"]
-    few = json.loads(
-        judge("results", "faithfulness", "--where", "mine>=2", "--where", "answer~THREE", "--json").out
+    few = checked(
+        judge("results", "faithfulness", "--where", "mine>=2", "--where", "answer~THREE", "--json").out,
+        "results",
     )
     assert [row["answer"] for row in few["rows"]] == ["Answer three."]
     assert "no column 'x'" in judge("results", "faithfulness", "--where", "x=1", code=2).err
@@ -149,3 +151,39 @@ def test_a_name_that_is_neither_paper_nor_task(judge: Judge, tmp_path: Path) -> 
     judge("run", "stance", "-m", "scripted/first")
     assert "available: garage" in judge("results", "nothing", code=2).err
     assert "labelled units of the kind passage" in judge("results", "stance", "--per", "answer", code=2).err
+
+
+def test_a_page_has_the_rows_worst_first_with_reasons_and_marked_quotes(tmp_path: Path) -> None:
+    with Store.open(garage(tmp_path), create=False) as store:
+        results, column = results_of(store, "garage", system="a", runs=STRICT)
+        page = as_page(store, results, column)
+    assert [row.row_id for row in page.rows] == [row["unit_id"] for row in results.rows]
+    first = page.rows[0]
+    titles = [text.title for text in first.texts]
+    assert titles[:2] == ["question", "answer"] and "passage 1" in titles
+    assert any(" of sentence " in label.question for label in first.labels)
+    order = f"worst {column.measure} first" if column else ""
+    worst = [row.numbers[order] for row in page.rows if order in row.numbers]
+    assert worst and worst == sorted(worst)
+    assert "eligibility" in first.filters
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes", "marked"),
+    [
+        ("The sky is blue today.", ["sky is blue"], ["sky is blue"]),
+        ("The sky is blue today.", ["sky is blue", "is blue today"], ["sky is blue", " today"]),
+        ("The sky.", ["the moon"], []),
+        ("", ["x"], []),
+    ],
+)
+def test_quotes_are_marked_where_they_occur(text: str, quotes: list[str], marked: list[str]) -> None:
+    pieces = mark_quotes(text, quotes)
+    assert "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) == text
+    assert [piece[0] for piece in pieces if not isinstance(piece, str)] == marked
+
+
+def test_quotations_are_found_in_a_reason() -> None:
+    reason = 'It says "the sky is blue today", and «ab».'
+    assert find_quotes(reason) == [reason, "the sky is blue today"]
+    assert find_quotes("short") == []
