@@ -66,6 +66,15 @@ TABLES = {
     "label_resolutions": "labels in conflict that a lead decided: what does not count, and the source that does. Append-only",
     "label_rulings": "the decisions in label_resolutions, numbered: the log by which they are verified. Append-only",
     "label_changes": "labels of a study of 0.2.0 whose status changed when their sources were recorded",
+    "batch_judges": "a run that a batch tests; all runs of a batch share one significance level",
+    "guideline_changes": "guidelines of a batch that were clarified: the hashes of the old and the new text, reason. Append-only",
+    "corrections": "a value that a corrected file changed: the old value, the new value, and the row of the file. Append-only",
+    "corrected_units": "a unit whose text was corrected, and when: labels that were given before are for the old text. Append-only",
+    "given_for_corrected": "labels of one person and source for a corrected unit that were given before the time of the "
+    "correction, but for the corrected text, because their study had this text already. A merge of studies adds them. Append-only",
+    "jobs": "a run's job for a provider's batch service: model, limits, state",
+    "job_parts": "a request file of a job: its sha256, its id at the provider, state",
+    "job_requests": "a unit in a job: the line of the request file, the upper bounds of tokens and cost, state",
     "drafts": "texts that were typed and not stored",
     "exposures": "what a person was shown of a unit, and when. Append-only",
 }
@@ -296,7 +305,8 @@ def _tables() -> str:
                     [
                         f"## {name}",
                         "",
-                        *([TABLES[name], ""] if name in TABLES else []),
+                        TABLES[name],
+                        "",
                         "| column | type | |",
                         "|---|---|---|",
                         *rows,

@@ -161,8 +161,8 @@ def test_the_reference_is_of_the_code() -> None:
             assert f"## adjudge/{path.stem}/1\n" in made["reference/json.md"], path.name
     for path in (ROOT / "prompts").glob("*.v*.md"):
         assert f"## {path.name.split('.')[0]}\n" in made["reference/tasks.md"]
-    for table in ("items", "judgements", "labels", "events", "exposures"):
-        assert f"## {table}\n" in made["reference/schema.md"]
+    for table in ("items", "judgements", "labels", "events", "exposures", "given_for_corrected"):
+        assert f"## {table}\n\n{reference.TABLES[table]}\n" in made["reference/schema.md"]
     assert "| `unit_id` | TEXT | key |" in made["reference/schema.md"]
     assert str(ROOT) not in "".join(made.values()), "no path of this machine"
 

@@ -441,6 +441,35 @@ def test_decisions_of_three_leads_in_any_order(
                 assert annotate("verify", "-d", step).exit_code == 0
 
 
+def test_a_decision_for_the_value_of_a_label_that_was_out_already_does_not_bring_it_back(
+    path: Path, tmp_path: Path
+) -> None:
+    """alice's refute is rejected. Later she gives refute again, elsewhere, and the lead decides for that label."""
+    file, unit = conflict_of(path, tmp_path)
+    annotate("conflicts", "resolve", unit, "--keep", "support", "-d", path)
+    first = tmp_path / "first.db"
+    with open_study(path) as store:
+        store.conn.execute("VACUUM INTO ?", [str(first)])
+    [(at,)] = rows_of(path, "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at, '+1 second') FROM label_rulings")
+    [row] = read_lines(file)
+    again = write_lines(tmp_path / "again.jsonl", [{**row, "at": at}])
+    assert rows_count(document("import", again, "--from", "jsonl", "--blind", "-d", path, "--json")) == {
+        "conflict": 1
+    }
+    annotate("conflicts", "resolve", unit, "--keep", "refute", "-d", path)
+    # Each of the two decisions rejects one label: the refute of the first file, and the support of the batch.
+    out = "SELECT source, value FROM label_resolutions ORDER BY value"
+    rejected = rows_of(path, out)
+    assert [value for _, value in rejected] == ["refute", "support"]
+    counted = all_labels(path)
+    assert annotate("verify", "-d", path).exit_code == 0
+    merged = tmp_path / "merged.db"
+    for order in ((path, first), (first, path)):
+        merge_studies(merged, *order)
+        assert rows_of(merged, out) == rejected and all_labels(merged) == counted
+        assert annotate("verify", "-d", merged).exit_code == 0
+
+
 @pytest.mark.parametrize(
     "fault",
     [
