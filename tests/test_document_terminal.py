@@ -1,13 +1,28 @@
 """Documents on a terminal: dot plots of characters, aligned marks, tables in parts, listings without rows."""
 
-from judge.document.blocks import Document, Section, Table, dot, dot_plot, heads, list_measures, list_rows
-from judge.document.terminal import render
+import re
+
+import pytest
+
+from judge.document.blocks import (
+    Document,
+    NextStep,
+    Section,
+    Table,
+    VerdictBox,
+    dot,
+    dot_plot,
+    heads,
+    list_measures,
+    list_rows,
+)
+from judge.document.terminal import Screen, render
 from judge.notes import Note
 from judge.types import Measure
 
 
 def show(*blocks: object, width: int | None = None) -> list[str]:
-    return render(Document("", sections=[Section("s", "", blocks)]), width).split("\n")  # type: ignore[arg-type]
+    return render(Document("", sections=[Section("s", "", blocks)]), Screen(width)).split("\n")  # type: ignore[arg-type]
 
 
 def drawn(*rows: tuple[str, Measure | None]) -> list[str]:
@@ -114,3 +129,42 @@ def test_names_from_files_cannot_add_lines_or_move_the_terminal() -> None:
         and any("a b" in line for line in lines)
         and any("x y" in line for line in lines)
     )
+
+
+def test_states_have_colours_on_a_terminal_only_and_no_text_can_add_one() -> None:
+    box = VerdictBox(
+        "m",
+        "do not trust",
+        "Do not trust \x1b[32mm.",
+        "n = 4.",
+        failed=["too low"],
+        steps=[NextStep("Read.")],
+    )
+    rows = [["trust", 0.5], ["a longer name", 0.25]]
+    table = Table("t", "states", heads("text", "state") + heads("number", "share"), rows)
+    document = Document("A report", boxes=[box], sections=[Section("s", "", [table])])
+    plain, coloured = render(document), render(document, Screen(80, True))
+    # Colours change nothing else: without the sequences, the texts and the widths of the columns are the same.
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain and "\x1b" not in plain
+    # Red and bold; the sequence of the text itself is shown as text.
+    assert "\x1b[1;31m✕ DO NOT TRUST: Do not trust \\x1b[32mm.\x1b[0m" in coloured
+    assert "\x1b[1;32mtrust\x1b[0m " in coloured and "\x1b[1mstates:\x1b[0m" in coloured
+    assert "What fails:\n  - too low" in plain and "  1. Read." in plain
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "no_colour", "term", "expected"),
+    [
+        (False, "", "xterm", Screen()),
+        (True, "", "xterm", Screen(70, True)),
+        (True, "1", "xterm", Screen(70)),
+        (True, "", "dumb", Screen(70)),
+    ],
+)
+def test_colours_need_a_terminal_that_wants_them(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, no_colour: str, term: str, expected: Screen
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    for name, value in (("NO_COLOR", no_colour), ("TERM", term), ("COLUMNS", "70")):
+        monkeypatch.setenv(name, value)
+    assert Screen.of_stdout() == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -119,6 +119,7 @@ def report(arguments: ReportAsked) -> None:
     If FILE has no extension, the pass/fail checks are appended to it as Markdown.
     """
     from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, shorten_document
+    from judge.document.terminal import show
     from judge.stats.alternative import epsilon_of
 
     wanted, limits = _limits(arguments.fail_under)
@@ -149,13 +150,18 @@ def report(arguments: ReportAsked) -> None:
         document = build_table(source.read_panel(probabilities=True), options)
     written = shorten_document(document) if arguments.is_short else document
     write({path: renderers[name](written) for path, name in forms.items()})
-    if arguments.as_json or not forms:
-        sys.stdout.write(renderers["json" if arguments.as_json else "md"](written))
-    for ruling in document.rulings:
-        # On stderr, because stdout may be the report itself.
-        note(ruling.sentence)
-    if document.no_verdict:
-        note(document.no_verdict)
+    if not (arguments.as_json or forms or arguments.is_short) and sys.stdout.isatty():
+        # A whole report is too long to be read on a terminal.
+        show(replace(document, sections=[s for s in document.sections if s.leading]))
+        note("for the whole report, use -o report.html; a pipe gets it as Markdown")
+    else:
+        if arguments.as_json or not forms:
+            sys.stdout.write(renderers["json" if arguments.as_json else "md"](written))
+        for ruling in document.rulings:
+            # On stderr, because stdout may be the report itself.
+            note(ruling.sentence)
+        if document.no_verdict:
+            note(document.no_verdict)
     if forms:
         note(f"written: {', '.join(map(str, forms))}")
     decide(

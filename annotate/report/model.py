@@ -15,7 +15,7 @@ from judge.types import Json, Measure, attributes
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict on one judge: the sentence, the rule that was applied, and the numbers.
+    """The verdict on one judge: one sentence, the evidence, the rule that was applied, and the numbers.
 
     `draw` describes how many units the verdict is based on, and how they were drawn. `next_place` is the number of
     labelled units at which the rule will be applied again. `numbers` is the table of agreements beside the verdict.
@@ -24,7 +24,8 @@ class Ruling:
 
     judge: str
     decision: Decision
-    sentence: str
+    headline: str
+    evidence: str
     rule: str
     because: str
     draw: str = ""
@@ -52,6 +53,11 @@ class Ruling:
     """The tests that share the error rate of 5 %, in words, such as 'several looks at the units'. Empty for a single test."""
 
     @property
+    def sentence(self) -> str:
+        """The verdict and the evidence as one text."""
+        return f"{self.headline} {self.evidence}".rstrip()
+
+    @property
     def detail(self) -> str:
         """The reason for the verdict, with the numbers of units and questions.
 
@@ -67,8 +73,9 @@ class Ruling:
         return VerdictBox(
             self.judge,
             self.decision,
-            self.sentence,
+            self.headline,
             f"{self.detail}.",
+            self.evidence,
             self.rule,
             numbers=self.numbers,
             warnings=self.warnings,

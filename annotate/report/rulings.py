@@ -49,6 +49,7 @@ def rule(
     tests: dict[str, tuple[AltTest, AltTest | None]] = {}
     for judge, verdict in _verdicts(store, subject).items():
         look = subject.panel.looks.get(judge)
+        headline, evidence = words(subject, judge, verdict)
         if verdict.alt_test:
             tests[judge] = verdict.alt_test, verdict.alt_test_at_shared_level
         # In the list of all measures, the measures for several judges must be distinguishable.
@@ -57,7 +58,8 @@ def rule(
             Ruling(
                 judge=judge,
                 decision=verdict.decision,
-                sentence=sentence(subject, judge, verdict),
+                headline=headline,
+                evidence=evidence,
                 rule=verdict.rule,
                 because=_because(verdict),
                 draw=describe_draw(verdict),
@@ -177,31 +179,33 @@ def describe_draw(verdict: Verdict) -> str:
     return f"{compared}{format_count(units, 'unit')} {verdict.draw.words}"
 
 
-def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
-    """Return the verdict as a text of at most 66 words, not counting names.
+def words(subject: Subject, judge: str, verdict: Verdict) -> tuple[str, str]:
+    """Return the verdict in one sentence, and the evidence for it: together at most 66 words, not counting names.
 
-    The text says how well the judge agrees with people, how well they agree with each other, on which units,
-    with what result, and what to do next.
+    The evidence says how well the judge agrees with people, how well they agree with each other, on which units, and what
+    would decide an open verdict.
     """
+    field = f"'{subject.panel.field}'"
     if verdict.draw.no_labels:
-        return f"No verdict on '{subject.panel.field}': {verdict.refused}."
-    # Nothing is known about how the units of a table or an import were chosen.
-    chance = "" if verdict.draw.is_random else "If these units are a random sample: "
-    # Without a verdict, the reason says what is missing, and the sentence must stay short.
+        return f"No verdict on {judge} for {field}: {verdict.refused}.", ""
+    # Without a verdict, the reason says what is missing, and the text must stay short.
     units = format_count(verdict.of.n_units, "unit") if verdict.refused else describe_draw(verdict)
-    start = f"{chance}{judge}{_agreements(verdict)}, on {units}."
-    if verdict.decision in ("trust", "trust in part"):
-        which = f" {labels_text(verdict.labels)}" if verdict.decision == "trust in part" else ""
-        head = "Trust it" if verdict.decision == "trust" else "Trust it partly"
-        return f"{start} It {_non_inferior(verdict)}. {head} on '{subject.panel.field}'{which}."
-    if verdict.decision == "do not trust":
-        limit = _limit(verdict)
-        return f"{start} It is worse than {limit}. Do not trust it on '{subject.panel.field}': improve it with `judge improve`, or label by hand."
-    if verdict.refused:
-        return f"{start} No verdict on '{subject.panel.field}': {verdict.refused}.{_ahead(verdict)}"
-    return (
-        f"{start} Undecided on '{subject.panel.field}': {verdict.held_up or _open(verdict)}.{_ahead(verdict)}"
-    )
+    evidence = f"{judge}{_agreements(verdict)}, on {units}."
+    # Nothing is known about how the units of a table or an import were chosen.
+    condition = "" if verdict.draw.is_random else "If these units are a random sample: "
+    if verdict.decision == "trust":
+        head = f"trust {judge} on {field}, because it {_non_inferior(verdict)}."
+    elif verdict.decision == "trust in part":
+        head = f"trust {judge} partly on {field}, {labels_text(verdict.labels)}."
+        evidence += f" It {_non_inferior(verdict)}."
+    elif verdict.decision == "do not trust":
+        head = f"do not trust {judge} on {field}, because it is worse than {_limit(verdict)}."
+        evidence += " Improve it with `judge improve`, or label by hand."
+    else:
+        reason = verdict.refused or verdict.held_up or _open(verdict)
+        head = f"{'No verdict' if verdict.refused else 'Undecided'} on {judge} for {field}: {reason}."
+        return head, f"{condition}{evidence}{_ahead(verdict)}"
+    return condition + head if condition else head[0].upper() + head[1:], evidence
 
 
 def _agreements(verdict: Verdict) -> str:
@@ -225,14 +229,12 @@ def _limit(verdict: Verdict) -> str:
 
 def _non_inferior(verdict: Verdict) -> str:
     if verdict.regime == "threshold":
-        return (
-            f"agrees above the threshold {verdict.limits.threshold:g}; how well people would agree is unknown"
-        )
+        return f"agrees above the threshold {verdict.limits.threshold:g} (how well people would agree is unknown)"
     return f"is non-inferior to a human annotator (margin {verdict.limits.margin:g})"
 
 
 def _open(verdict: Verdict) -> str:
-    names = {"evidence": "too few labels", "people_agree": "people agree too little with each other"}
+    names = {"evidence": "too few labels", "people_agree": "people agree too little among themselves"}
     for c in verdict.conditions:
         if c.state == "open" and c.name in names:
             return names[c.name]

@@ -319,7 +319,8 @@ class NextStep:
 class VerdictBox:
     """A verdict in a box at the top of the document.
 
-    `name` says what the verdict is about, such as a judge. `state` is one of the keys of `STATES`. `rule` is the rule that
+    `name` says what the verdict is about, such as a judge. `state` is one of the keys of `STATES`. `sentence` is the verdict,
+    `evidence` says what it rests on, and `detail` has the numbers. `rule` is the rule that
     was applied; several boxes with one rule show it once. `numbers` is a small table in the box. `rows` has the cells that
     the CSV lists, `facts` the keys for JSON, and `measures` the measures behind the verdict.
     """
@@ -328,6 +329,7 @@ class VerdictBox:
     state: str
     sentence: str
     detail: str
+    evidence: str = ""
     rule: str = ""
     numbers: Table | None = None
     warnings: Sequence[str] = ()
@@ -339,6 +341,11 @@ class VerdictBox:
     failed: Sequence[str] = ()
     """What keeps the verdict from being better, one sentence for each."""
     steps: Sequence[NextStep] = ()
+
+    @property
+    def failed_title(self) -> str:
+        """The title of `failed`: a condition fails only if it is shown to fail."""
+        return "What fails" if self.state == "do not trust" else "What is not shown yet"
 
 
 STATES = {"trust": "✓", "trust in part": "◐", "do not trust": "✕", "undecided": "?"}

@@ -1,16 +1,23 @@
 """The document as text for a terminal, with control characters escaped. Only this module imports tabulate.
 
+A terminal gets colours, unless the variable NO_COLOR is set. Other output has none.
+
 Tables that are wider than the terminal are split into parts, and each part repeats the columns that name the rows. Output that is
 not a terminal is never split, so that scripts see one table.
 """
 
+from __future__ import annotations
+
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from judge.console import emit_json, print_lines, visible
+from judge.console import emit_json, visible
 from judge.document.blocks import (
+    STATES,
     Block,
     Cases,
     Details,
@@ -21,6 +28,7 @@ from judge.document.blocks import (
     Paragraph,
     Section,
     Table,
+    VerdictBox,
     list_rows,
 )
 from judge.document.cells import UNDEFINED, count_naming, format_count, grid, number
@@ -36,31 +44,93 @@ WIDTH, LEAST_WIDTH = 57, 22
 """The width of a dot plot: 40 characters for one unit, and on a narrow terminal at least 15."""
 
 
+BOLD = "1"
+TONES = {
+    "trust": "1;32",
+    "trust in part": "1;33",
+    "undecided": "1;33",
+    "do not trust": "1;31",
+    "failed": "1;31",
+    "fails": "1;31",
+}
+"""The style of each state, as the number of a terminal's escape sequence: bold and green, yellow or red."""
+
+
+class _Painted(str):
+    """A line with escape sequences, whose text has been made visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the output can show: `width` is the number of columns, or None if there is no limit."""
+
+    width: int | None = None
+    has_colour: bool = False
+
+    @classmethod
+    def of_stdout(cls) -> Screen:
+        """Return what stdout can show."""
+        if not sys.stdout.isatty():
+            return cls()
+        # The convention of no-color.org: any value but an empty one switches colours off.
+        has_colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(shutil.get_terminal_size().columns, has_colour)
+
+    def paint(self, text: str, style: str = BOLD) -> str:
+        """Return the text in a style, if the output has colours."""
+        if not self.has_colour or not style or not text:
+            return text
+        return _Painted(f"\x1b[{style}m{visible(text)}\x1b[0m")
+
+
 def show(*documents: Document) -> None:
-    """Print the documents to stdout. If stdout is a terminal, its width limits the tables."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print_lines("\n\n".join(render(document, width) for document in documents))
+    """Print the documents to stdout. If stdout is a terminal, its width limits the tables, and states have colours."""
+    screen = Screen.of_stdout()
+    print("\n\n".join(render(document, screen) for document in documents))
 
 
-def render(document: Document, width: int | None = None) -> str:
-    """Return the document as text. `width` is the number of columns, or None if there is no limit."""
-    lines = [document.title] if document.title else []
-    lines += [f"{name}: {value}" if name else value for name, value in document.about]
+def render(document: Document, screen: Screen | None = None) -> str:
+    """Return the document as text for a screen, by default one without limits and colours."""
+    screen = screen or Screen()
+    lines = [screen.paint(document.title)] if document.title else []
     for box in document.boxes:
-        lines += ["", f"{box.state.upper()}: {box.sentence}", f"  {box.detail}"]
-        lines += [f"  note: {text}" for text in box.warnings]
+        lines += _box(box, screen)
     if document.no_verdict:
         lines += ["", document.no_verdict]
+    # A verdict comes first. What it is about follows below it.
+    lines += [""] if document.boxes or document.no_verdict else []
+    lines += [f"{name}: {value}" if name else value for name, value in document.about]
     # Tables share their remarks, so each of them is printed once, below the last table.
     remarks: dict[str, str] = {}
     for section in document.sections:
         for block in section.blocks:
-            lines += _block(block, width, remarks)
+            lines += _block(block, screen, remarks)
         if section.absent:
             lines += ["", f"{section.title}: {section.absent}"]
     if remarks:
         lines += ["", *(f"[{mark}] {_specify(text, document)}" for text, mark in remarks.items())]
-    return "\n".join([*lines, *document.reading]).lstrip("\n")
+    shown = [line if isinstance(line, _Painted) else visible(line) for line in [*lines, *document.reading]]
+    return "\n".join(shown).lstrip("\n")
+
+
+def _box(box: VerdictBox, screen: Screen) -> Iterator[str]:
+    yield ""
+    yield screen.paint(f"{STATES[box.state]} {box.state.upper()}: {box.sentence}", TONES[box.state])
+    if box.evidence:
+        yield f"  {box.evidence}"
+    if box.figure:
+        yield from _dots(box.figure.data["rows"], screen.width)
+    if box.failed:
+        yield screen.paint(f"  {box.failed_title}:")
+        yield from (f"  - {text}" for text in box.failed)
+    yield from (f"  note: {text}" for text in box.warnings)
+    if box.steps:
+        yield screen.paint("  What to do next:")
+    for n, step in enumerate(box.steps, 1):
+        yield f"  {n}. {step.text}"
+        if step.command:
+            yield f"     {step.command}"
+    yield f"  {box.detail}"
 
 
 def _specify(remark: str, document: Document) -> str:
@@ -77,31 +147,35 @@ def _specify(remark: str, document: Document) -> str:
     return f"{min(counts, key=lambda n: counts[n])} (the smallest of {len(counts)} such numbers)"
 
 
-def _block(block: Block, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
+def _block(block: Block, screen: Screen, remarks: dict[str, str]) -> Iterator[str]:
     if isinstance(block, Paragraph):
         yield block.text
     elif isinstance(block, Notes):
         yield from (f"- {text}" for text in block.items)
     elif isinstance(block, Facts):
-        yield from ("", f"{block.caption}:", *(f"  {name}: {value}" for name, value in block.rows))
+        yield from (
+            "",
+            screen.paint(f"{block.caption}:"),
+            *(f"  {name}: {value}" for name, value in block.rows),
+        )
     elif isinstance(block, Table):
-        yield from _table(block, width, remarks)
+        yield from () if block.boxed else _table(block, screen, remarks)
     elif isinstance(block, Figure) and block.is_text:
-        yield from ("", f"{block.caption}:", *_dots(block.data["rows"], width))
+        yield from ("", screen.paint(f"{block.caption}:"), *_dots(block.data["rows"], screen.width))
     elif isinstance(block, Figure):
         # The text says in words what the drawing shows.
-        yield from _table(block.table, width, remarks) if block.table else ()
+        yield from _table(block.table, screen, remarks) if block.table else ()
     elif isinstance(block, Cases):
-        yield from ("", f"{block.caption}:")
+        yield from ("", screen.paint(f"{block.caption}:"))
         for case in block.rows:
             yield f"{case.unit_id}: " + "; ".join(f"{label.who}: {label.label}" for label in case.labels)
             yield from (f"  {name}: {text}" for name, text in case.shown)
     elif isinstance(block, Details):
         for inner in block.blocks:
-            yield from _block(inner, width, remarks)
+            yield from _block(inner, screen, remarks)
 
 
-def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator[str]:
+def _table(block: Table, screen: Screen, remarks: dict[str, str]) -> Iterator[str]:
     # A listing without rows still shows its columns.
     if not block.rows and block.caption:
         return
@@ -115,12 +189,12 @@ def _table(block: Table, width: int | None, remarks: dict[str, str]) -> Iterator
         column = [(head, "right" if cells.numbers[i] else "left", [row[i].flat for row in rows])]
         marks = [f"[{row[i].marks}]" if row[i].marks else "" for row in rows]
         columns.append([*column, ("", "left", marks)] if any(marks) and not narrow else column)
-    yield from ("", f"{block.caption}:") if block.caption else ("",)
-    for number_of_part, part in enumerate(_split(columns, count_naming(rows, cells.numbers), width)):
+    yield from ("", screen.paint(f"{block.caption}:")) if block.caption else ("",)
+    for number_of_part, part in enumerate(_split(columns, count_naming(rows, cells.numbers), screen.width)):
         if number_of_part:
             yield ""
         heads, align, texts = zip(*part, strict=True)
-        yield _tabulate(heads, list(zip(*texts, strict=True)), align)
+        yield from _tabulate(heads, list(zip(*texts, strict=True)), align, screen)
     if rest := len(block.rows) - len(rows):
         yield f"- {format_count(rest, 'more row is', 'more rows are')} in --json"
     yield from (f"- {text}" for text in block.notes)
@@ -209,24 +283,28 @@ def show_blocks(*blocks: Block) -> None:
     show(Document("", sections=[Section("rows", "", blocks)]))
 
 
-def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
-    """Return texts as a table with control characters escaped."""
+def _tabulate(
+    head: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str], screen: Screen
+) -> Iterator[str]:
+    """Yield the lines of a table of texts, with control characters escaped. A cell that is only a state has its colour."""
     import tabulate
 
     # Otherwise a column would be wider than its head and its cells.
     tabulate.MIN_PADDING = 0
     # Column names can be labels or annotators from a file, which may contain any character.
     names, *body = ([visible(text).replace("\n", " ") for text in row] for row in (head, *rows))
+    body = [[screen.paint(text, TONES.get(text, "")) for text in row] for row in body]
     # Without disable_numparse, tabulate would print the id 1e5 as another number.
-    return str(
-        tabulate.tabulate(
-            body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None
-        )
+    text = tabulate.tabulate(
+        body, names, tablefmt="simple", disable_numparse=True, colalign=align if body else None
     )
+    first, *rest = text.split("\n")
+    yield screen.paint(first)
+    yield from map(_Painted, rest)
 
 
 def section_lines(section: Section) -> list[str]:
     """Return a section as lines: its title, and its blocks indented below it. Each text is one line."""
-    lines = [line for block in section.blocks for line in _block(block, None, {})]
+    lines = [line for block in section.blocks for line in _block(block, Screen(), {})]
     flat = "\n".join(lines).strip("\n").split("\n")
     return [visible(section.title), *(f"  {visible(line)}" for line in flat)]

@@ -121,8 +121,8 @@ def test_gold_only_trust(tmp_path: Path) -> None:
     (ruling,) = ruled(tmp_path, units(200, lambda i: i < 10, gold=True))
     assert ruling.decision == "trust" and not ruling.ceiling_known
     assert ruling.sentence == (
-        "If these units are a random sample: m/judge agrees with 'gold' at kappa 0.90, on 200 units with imported labels. "
-        "It agrees above the threshold 0.667; how well people would agree is unknown. Trust it on 'stance'."
+        "If these units are a random sample: trust m/judge on 'stance', because it agrees above the threshold 0.667 (how well "
+        "people would agree is unknown). m/judge agrees with 'gold' at kappa 0.90, on 200 units with imported labels."
     )
     assert ruling.draw in ruling.sentence and ruling.next_place is None
     assert ruling.because.startswith("The judge's chance-corrected agreement with 'gold' is 0.900 (0.8")

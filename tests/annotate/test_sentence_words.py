@@ -160,7 +160,7 @@ def draws(refused: str = "") -> Iterable[Draw]:
 def longest(result: Iterable[Any]) -> str:
     """The longest sentence of these verdicts."""
     subject: Any = SimpleNamespace(panel=SimpleNamespace(field="stance"))
-    return max((rulings.sentence(subject, "m/one", one) for one in result), key=words.count)
+    return max((" ".join(rulings.words(subject, "m/one", one)) for one in result), key=words.count)
 
 
 def rows(states: Iterable[tuple[str, str]]) -> tuple[LabelRow, ...]:
