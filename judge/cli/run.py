@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judge.jobs.write import Written
 
 SECTIONS = {
-    "What": ("limit", "where", "units_of", "sample", "examples"),
+    "What": ("limit", "where", "units_of", "sample"),
     "Model": ("model", "base_url", "settings", "recipe", "temperature", "rationale"),
     "Limits": ("is_estimate", "max", "concurrency", "batch", "offline"),
     "Output": ("db", "as_json"),

@@ -163,7 +163,7 @@ def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
     Path("p.json").write_text("{}", "utf-8")
     a_recipe()
     values: dict[str, Any] = {
-        "limit": 3, "where": "dataset = 'x y'", "sample": 0, "relevant": "answer", "examples": "a,b", "repeats": 2,
+        "limit": 3, "where": "dataset = 'x y'", "units_of": "pilot", "sample": 0, "relevant": "answer", "examples": "a,b", "repeats": 2,
         "concurrency": 4, "patience": 90.0, "retry": ("unparsed", "refused"),
         "max": ("9tokens", "0.5usd", "1h30m"), "prices": Path("p.json"), "max_output_tokens": 64,
         "temperature": None, "seed": 0, "answers": "json", "rationale": "none",

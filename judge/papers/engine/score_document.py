@@ -1,5 +1,6 @@
 """The score of one system or one judge as a document for the terminal and for pages."""
 
+from judge.commands import command
 from judge.document.blocks import (
     Block,
     Cell,
@@ -23,7 +24,9 @@ from judge.types import Measure
 
 def as_document(result: Result) -> Document:
     """Return the score: the values, their corrections with human labels, published values, and how they were made."""
+    lost = _list_lost(result)
     sections = [
+        Section("lost", "Labels that are missing", [Notes(lost)] if lost else []),
         Section("values", "Values", [_values(result)]),
         Section("measures", "Each measure", _figures(result)),
         Section("corrected", "Corrected with human labels", _correction(result.correction)),
@@ -50,6 +53,48 @@ def _about(result: Result) -> list[tuple[str, str]]:
     # An option without a value changes nothing.
     readings = ", ".join(f"{name} {value}" for name, value in result.readings.items() if value)
     return [*about, *([("readings", readings)] if readings else [])]
+
+
+REMEDIES = {
+    "truncated": "the replies were longer than the limit: repeat with a higher --max-output-tokens",
+    "unparsed": "the replies were not answers; read some, and then try another model, or --answers json",
+    "refused": "the model refused; try another model",
+    "failed": "the calls failed; repeat the command when the server works again",
+}
+"""What helps against each status of a unit without a label."""
+
+
+def _list_lost(result: Result) -> list[str]:
+    """Return a line for each run that lacks labels: how many, why, what helps, and the command that asks again."""
+    lines = []
+    for run in result.runs:
+        counts: dict[str, int] = {
+            status: n for status, n in run["counts"].items() if status in REMEDIES and n
+        }
+        if not counts:
+            continue
+        statuses = ", ".join(f"{n:,} {status}" for status, n in counts.items())
+        most = max(counts, key=counts.__getitem__)
+        again = [word for status in counts if status != "failed" for word in ("--retry", status)]
+        system = ["--system", result.system] if result.system else []
+        longer = ["--max-output-tokens", "2048"] if most == "truncated" else []
+        repair = command(
+            "judge suite",
+            result.paper.name,
+            "-m",
+            run["model"],
+            *system,
+            "--dataset",
+            result.dataset,
+            *again,
+            *longer,
+        )
+        see = command("judge runs show", run["run"])
+        lines.append(
+            f"{run['task']} by {run['model']}: {statuses} of {run['units']:,} units; {REMEDIES[most]}. To see replies: {see}; to "
+            f"ask again: {repair}"
+        )
+    return lines
 
 
 def _values(result: Result) -> Table:
