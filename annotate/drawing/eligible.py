@@ -155,26 +155,25 @@ def check_condition(store: Store, plan: BatchPlan) -> None:
     if not (plan.where and plan.is_even):
         return
     # Units without a label are among those that a run was asked about, so none of them is left out.
-    if re.fullmatch(re.escape(_IN_RUN) + r"'\w+'\)", plan.where):
+    if of_run := re.fullmatch(re.escape(_IN_RUN) + r"'(\w+)'\)", plan.where):
+        made = read_derivation(store.conn, of_run[1])
+        if made is not None and made["kind"] == "routed":
+            raise UsageError(
+                f"--units-of {of_run[1]}: this routed run has only the units that its judge is sure of, so a draw from them gives "
+                f"no verdict; name the run from which it was made: --units-of {made['parents'][0]['run']}"
+            )
         return
-    tables: set[str] = set()
-
-    def note_table(action: int, table: str | None, *_: str | None) -> int:
-        if action == sqlite3.SQLITE_READ and table:
-            tables.add(table)
-        return sqlite3.SQLITE_OK
 
     def list_tables(condition: str) -> set[str]:
-        tables.clear()
-        store.conn.set_authorizer(note_table)
-        try:
-            store.conn.execute(f"EXPLAIN SELECT t.* FROM unit_texts AS t WHERE {condition}")
-        finally:
-            store.conn.set_authorizer(None)
-        return set(tables)
+        # SQLite's authorizer does not report a table that is read only by a column of USING or NATURAL JOIN. The
+        # compiled query lists every table and index that it opens, also those below a view.
+        program = store.conn.execute(f"EXPLAIN SELECT t.* FROM unit_texts AS t WHERE {condition}")
+        pages = [page for _, operation, _, page, *_ in program if operation in ("OpenRead", "ReopenIdx")]
+        query = "SELECT tbl_name FROM sqlite_schema WHERE rootpage IN (SELECT value FROM json_each(?))"
+        return {name for (name,) in store.conn.execute(query, [dumps(pages)])}
 
     try:
-        others = list_tables(plan.where) - list_tables("1") - {"json_each", "json_tree"}
+        others = list_tables(plan.where) - list_tables("1")
     except sqlite3.Error as e:
         raise UsageError(f"--where {plan.where!r}: {e}") from e
     if others:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from annotate.store import open_study
+from judge.derive import Made, keep, read_runs
 from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store.corrections import mark_outdated
@@ -207,12 +208,35 @@ def test_a_condition_on_labels_gives_no_verdict(tmp_path: Path) -> None:
         for where in (
             "unit_id IN (SELECT unit_id FROM judgements WHERE status = 'ok')",
             "EXISTS (SELECT 1 FROM labels AS l WHERE l.unit_id = t.unit_id)",
+            "EXISTS (SELECT 1 FROM labels JOIN units AS u USING (unit_id) WHERE u.unit_id = t.unit_id)",
+            "EXISTS (SELECT 1 FROM units AS u NATURAL JOIN judgements WHERE u.unit_id = t.unit_id)",
+            "unit_id IN (SELECT unit_id FROM latest_judgements)",
+            "unit_id NOT IN (WITH x AS (SELECT unit_id FROM batch_labels) SELECT unit_id FROM x)",
         ):
             with pytest.raises(UsageError, match="--where"):
                 draw(store, "one", 50, where=where)
             # Other draws give no verdict, so they can use any condition.
             draw(store, f"queue{len(where)}", 50, where=where, by="label", equal_parts=True)
         draw(store, "two", 50, where="claim <> '' AND item_id IN (SELECT item_id FROM items)")
+
+
+def test_the_units_of_a_routed_run_give_no_verdict(tmp_path: Path) -> None:
+    """A routed run has only the units that its judge is sure of. The runs from which it was made have all of them."""
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        run = add_run(store, load_task("stance"), "m/sure", truth)
+        table = read_runs(store, [run])
+        sure = np.arange(len(table.units)) % 2 == 0
+        codes = np.zeros(len(table.units), dtype=np.int64)
+        routed, _ = keep(store, table, "routed", "sure", {"stance": Made(codes)}, only=sure)
+    words = ("stance", "-n", "50", "--annotators", "ann,bob", "-d", db)
+    failed = annotate("batches", "new", "one", *words, "--units-of", routed, code=2)
+    assert f"--units-of {routed}" in failed.stderr and f"--units-of {run}" in failed.stderr
+    annotate("batches", "new", "one", *words, "--units-of", run)
+    # A draw by stratum gives no verdict.
+    annotate(
+        "batches", "new", "queue", *words, "--by", "label", "--draw", "equal-parts", "--units-of", routed
+    )
 
 
 def test_a_draw_with_another_condition_says_that_it_is_another_study(tmp_path: Path) -> None:
