@@ -56,11 +56,9 @@ from judge.scores.score import (
 )
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
-from judge.store import pairs
 from judge.store import pairs as stored
 from judge.store.label_rows import quote
 from judge.store.rankings import LISTED
-from judge.store.study import Store
 from judge.types import Json, Status
 
 STAGES = ("retrieve", "rerank", "top-k")
@@ -93,11 +91,6 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if answers is not None:
         scores += answer_bias(pairs, answers)
     return scores
-
-
-def present(store: Store, dataset: str) -> bool:
-    """Return whether the data set has pairs."""
-    return dataset in pairs.datasets(store)
 
 
 def _read_pairs(study: PaperStudy) -> pd.DataFrame:

@@ -92,7 +92,7 @@ def correct_mean(
     # Any constant would be valid where the judge has no value. Leaving such units out would drop their human labels too.
     values = f if judged.all() else f[judged]
     filled = f if judged.all() else np.where(judged, f, values.mean() if len(values) else 0.0)
-    shift, judge_part = _shift(sample, filled, labelled, w)
+    shift = _find_shift(sample, filled, labelled, of_labelled)
     if labelled.all():
         lam, notes = 0.0, (Note("human_only", why="all_labelled"),)
     elif not len(values):
@@ -109,8 +109,13 @@ def correct_mean(
             notes = (Note("human_only", why="unrelated"),)
     if lam and not judged.all():
         notes = (*notes, Note("filled", n=int((~judged).sum())))
-    value = float(np.average(y[labelled], weights=of_labelled)) + lam * shift
-    ppi = sample.with_interval(base, value, sample.influence(y, labelled, w) - lam * judge_part, g, n)
+    human_mean = float(np.average(y[labelled], weights=of_labelled))
+    value = human_mean + lam * shift.value
+    human_part = _sum_deviations(y[labelled], shift.clusters, of_labelled, human_mean) / (
+        n if of_labelled is None else of_labelled.sum()
+    )
+    squares = float(((human_part - lam * shift.of_labelled) ** 2).sum()) + lam**2 * shift.squares_of_others
+    ppi = sample.with_interval(base, value, squares, g, n)
     if not lam or (tuned and _wider(ppi, human_only)):
         # With few labels of a rare class, tuning lambda can make the interval wider than that of the human labels
         # alone.
@@ -137,30 +142,58 @@ def design_weights(given: ArrayLike, labelled: BoolArray) -> FloatArray:
     return np.where(labelled, weights, 1.0)
 
 
-def _shift(
-    sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None
-) -> tuple[float, FloatArray]:
-    """Return the difference between the judge's mean on unlabelled units and on labelled units, and the
-    contribution of each cluster to the error of this difference.
+@dataclass(frozen=True, eq=False)
+class _Shift:
+    """The difference between the judge's mean on unlabelled units and on labelled units, with its error.
 
-    The difference is unlabelled minus labelled. The contributions have the opposite sign (labelled minus
-    unlabelled).
+    `clusters` numbers the clusters with a labelled unit, and has one number for each labelled unit. `of_labelled[c]` is
+    the contribution of such a cluster to the error of labelled minus unlabelled. Of all other clusters, which can be a
+    million, only the sum of their squared contributions is kept.
     """
-    if labelled.all():
-        return 0.0, np.zeros(int(sample.groups.max()) + 1)
-    everywhere = np.ones(len(f), dtype=np.bool_)
-    if weights is None:
-        n, n_labelled, of_labelled = len(f), int(labelled.sum()), f[labelled]
-        mean = float((f.sum() - of_labelled.sum()) / (n - n_labelled))
-        apart = mean - float(of_labelled.mean())
-        # The unlabelled units are nearly all units, so their sums are those of all units without the labelled ones.
-        unlabelled = sample.deviations(f, everywhere, None, mean) - sample.deviations(f, labelled, None, mean)
-        return apart, sample.influence(f, labelled, None) - unlabelled / (n - n_labelled)
-    scale = float(len(f) / (~labelled).sum())
-    apart = float(f.mean() - np.average(f[labelled], weights=weights[labelled]))
-    return scale * apart, scale * (
-        sample.influence(f, labelled, weights) - sample.influence(f, everywhere, None)
+
+    value: float
+    clusters: IntArray
+    of_labelled: FloatArray
+    squares_of_others: float
+
+
+def _find_shift(sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None) -> _Shift:
+    """Return the shift of the judge's values. `weights` are the design weights of the labelled units."""
+    present, clusters = np.unique(sample.groups[labelled], return_inverse=True)
+    of_labelled = f[labelled]
+    n, n_unlabelled = len(f), len(f) - len(of_labelled)
+    if not n_unlabelled:
+        return _Shift(0.0, clusters, np.zeros(len(present)), 0.0)
+    labelled_mean = float(np.average(of_labelled, weights=weights))
+    part = _sum_deviations(of_labelled, clusters, weights, labelled_mean) / (
+        len(of_labelled) if weights is None else weights.sum()
     )
+    if weights is None:
+        mean = float((f.sum() - of_labelled.sum()) / n_unlabelled)
+        # The unlabelled units are nearly all units, so their sums are those of all units without the labelled ones.
+        others = _sum_deviations(f, sample.groups, None, mean)
+        others[present] -= _sum_deviations(of_labelled, clusters, None, mean)
+        others /= n_unlabelled
+        scale = 1.0
+    else:
+        mean = float(f.mean())
+        others = _sum_deviations(f, sample.groups, None, mean)
+        others /= n
+        scale = n / n_unlabelled
+    part = scale * (part - others[present])
+    others[present] = 0.0
+    return _Shift(scale * (mean - labelled_mean), clusters, part, scale**2 * float(others @ others))
+
+
+def _sum_deviations(
+    values: FloatArray, clusters: IntArray, weights: FloatArray | None, mean: float
+) -> FloatArray:
+    """Return sum w (value - mean) over the units of each cluster. All weights are 1 if `weights` is None."""
+    # From sums by cluster: the deviations of a million units would need most of the memory of a report.
+    weighted = values if weights is None else values * weights
+    sums: FloatArray = np.bincount(clusters, weighted).astype(np.float64, copy=False)
+    sums -= mean * np.bincount(clusters, weights)
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,30 +206,6 @@ class _Sample:
     confidence: float
     field: str | None
     bounds: tuple[float, float] | None
-
-    def influence(self, values: FloatArray, used: BoolArray, weights: FloatArray | None) -> FloatArray:
-        """Return each cluster's contribution to the error of the mean over `used`: sum w (value - mean) / sum w.
-
-        All weights are 1 if `weights` is None.
-        """
-        kept, _, w = self._select(values, used, weights)
-        mean = float(np.average(kept, weights=w))
-        share: FloatArray = self.deviations(values, used, weights, mean) / (
-            len(kept) if w is None else w.sum()
-        )
-        return share
-
-    def deviations(
-        self, values: FloatArray, used: BoolArray, weights: FloatArray | None, mean: float
-    ) -> FloatArray:
-        """Return sum w (value - mean) over the used units of each cluster."""
-        kept, groups, w = self._select(values, used, weights)
-        apart = kept - mean
-        if w is not None:
-            apart *= w
-        return np.bincount(groups, weights=apart, minlength=int(self.groups.max()) + 1).astype(
-            np.float64, copy=False
-        )
 
     def _select(
         self, values: FloatArray, used: BoolArray, weights: FloatArray | None
@@ -213,7 +222,9 @@ class _Sample:
         if not n:
             return replace(base, reason="no unit has a value", confidence=self.confidence)
         value = float(np.average(kept, weights=w))
-        with_t_interval = self.with_interval(base, value, self.influence(values, used, weights), g)
+        parts = _sum_deviations(kept, groups, w, value)
+        squares = float(parts @ parts) / (n if w is None else float(w.sum())) ** 2
+        with_t_interval = self.with_interval(base, value, squares, g)
         if self.bounds != (0.0, 1.0) or not 0 < value < 1 or with_t_interval.low is None:
             return with_t_interval
         if not ((kept == 0) | (kept == 1)).all():
@@ -244,10 +255,11 @@ class _Sample:
         return max(0.0, (middle - reach) / scale), min(1.0, (middle + reach) / scale)
 
     def with_interval(
-        self, base: Measure, value: float, influence: FloatArray, g: int, residuals: int = 0
+        self, base: Measure, value: float, squares: float, g: int, residuals: int = 0
     ) -> Measure:
         """Return the measure with the given value and a t interval.
 
+        `squares` is the sum of the squared contributions of all clusters to the error of the value.
         `residuals` is 0 or the number of labelled units. If it is not 0 and there are `bounds`, the variance
         is increased as if two more questions had the largest possible error, one in each direction, on the
         square root of their units.
@@ -267,7 +279,7 @@ class _Sample:
         # pseudo-residuals. With them it was .94 to 1.00. Errors come in questions: with a share of .03 in 30 questions of
         # ten units, pseudo-residuals of single units covered .85 to .88, and these cover .99.
         pseudo = 2 * (most - least) ** 2 / (residuals * g) if residuals and self.bounds else 0.0
-        error = float(np.sqrt(g / (g - 1) * (influence**2).sum() + pseudo))
+        error = sqrt(g / (g - 1) * squares + pseudo)
         if error < SAME:
             return self._constant(base, value, g, (*cut, *few))
         from scipy.special import stdtrit
@@ -310,9 +322,6 @@ def effective_share(
     n, g = len(values), n_present(clusters)
     if g < 2 or share in (0.0, 1.0):
         return share, float(g)
-    apart = values - share
-    if weights is not None:
-        apart *= weights
-    parts = np.bincount(clusters, weights=apart) / (n if weights is None else weights.sum())
-    variance = g / (g - 1) * float((parts**2).sum())
+    parts = _sum_deviations(values, clusters, weights, share)
+    variance = g / (g - 1) * float(parts @ parts) / (n if weights is None else float(weights.sum())) ** 2
     return share, min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)

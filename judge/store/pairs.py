@@ -110,6 +110,11 @@ def datasets(store: Store) -> list[str]:
     return sorted(str(row[0]) for row in store.conn.execute(query))
 
 
+def has_pairs(store: Store, dataset: str) -> bool:
+    """Return whether the data set has pairs."""
+    return dataset in datasets(store)
+
+
 def read_checked(store: Store, dataset: str | None = None) -> list[Checked]:
     """Return all pairs with their votes from people (blind labels), in import order.
 

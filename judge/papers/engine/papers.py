@@ -35,12 +35,14 @@ def declared(name: str, declaration: Mapping[str, Any], module: str) -> Paper:
     """Return the paper with this declaration. `module` is the name of the module with its functions.
 
     Lists of tables (`parts`, `options`, `known`) have the fields of `Part`, `Option` and `KnownAs`. `functions` maps
-    fields of `Paper` to names of functions, and `strata` maps stratifications to names of functions.
+    fields of `Paper` to names of functions, and `strata` maps stratifications to names of functions. A name with dots
+    is in another module: a report asks whether a paper is `present`, and must not import pandas for the answer.
     """
     given = {field: value for field, value in declaration.items() if field not in _ELSEWHERE}
 
     def function(of: str) -> Callable[..., Any]:
-        return lambda *values: getattr(import_module(module), of)(*values)
+        elsewhere, _, name = of.rpartition(".")
+        return lambda *values: getattr(import_module(elsewhere or module), name)(*values)
 
     figures = [
         figure | ({"function": function(figure["function"])} if "function" in figure else {})
