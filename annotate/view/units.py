@@ -89,11 +89,8 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
     for unit in units.values():
         _add_filters(unit)
     withheld = sum(unit.waits for unit in units.values())
-    notes = [
-        f"Labels of {withheld:,} of the {n:,} units are left out: somebody must still label them, or a unit of their item, blind."
-        if withheld
-        else "Highlights show words of the question and reference answers; they do not by themselves mean relevance."
-    ]
+    note = f"Labels of {withheld:,} of the {n:,} units are left out: somebody must still label them, or a unit of their item, blind."
+    notes = [note] if withheld else []
     rows = [unit.row for unit in units.values()]
     title = f"{task.spec.title} ({task.name})"
     return View(RowsPage(title, "unit", rows, "as in the study", notes), withheld)

@@ -22,7 +22,11 @@ SUMMARY = 120
 """The maximum number of characters of a row's text in the list."""
 
 HIGHLIGHT, EVIDENCE, QUOTE = "h", "e", "q"
-MEANING = {HIGHLIGHT: "a word of the question", EVIDENCE: "marked by a person", QUOTE: "quoted by a judge"}
+MEANING = {
+    HIGHLIGHT: "a word of the question or of a reference answer, which alone does not mean relevance",
+    EVIDENCE: "marked by a person",
+    QUOTE: "quoted by a judge",
+}
 Segment = str | tuple[str, str]
 """A piece of plain text, or a pair of a piece and its mark (a key of MEANING)."""
 

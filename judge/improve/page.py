@@ -202,8 +202,9 @@ def as_document(improved: Improved, path: Path | None = None) -> Document:
         ("field", f"{improved.field}, compared with {improved.reference}"),
         ("questions", "candidates are chosen on the tuning questions and tested on the sealed test"),
     ]
+    outcome, *others = _outcome_first(improved, path)
     sections = [
-        Section("outcome", "Outcome", [*_difference(improved), Notes(_outcome_first(improved, path))]),
+        Section("outcome", "Outcome", [Paragraph(outcome), *_difference(improved), Notes(others)]),
         Section("instructions", "The instructions of the best candidate", _instructions(improved)),
         Section("tried", "What was tried", [_tabulate_tried(improved)] if improved.tried else []),
         Section("notes", "Notes", [Notes(improved.notes)] if improved.notes else []),
