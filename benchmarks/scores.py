@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.papers import confirmation, garage, mirage, raguard, urag
+from judge.papers import confirmation, faithfulness, garage, mirage, raguard, urag
 from judge.papers.engine.paper import ScoreRequest
 from judge.papers.engine.papers import PAPERS
 from judge.papers.engine.result import score
 from judge.prompts import load_task
-from judge.scores import attribution, citation_support, faithfulness, retrieval
+from judge.scores import attribution, citation_support, retrieval
 from judge.scores.compare import compare_all
 from judge.scores.score import Score, Units, score_values
 from judge.store import Store

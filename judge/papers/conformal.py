@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from judge.commands import command
 from judge.document.csv import csv_cell
 from judge.errors import BadInput, UsageError
+from judge.labels.reference import ReferenceLabels
+from judge.papers import urag
+from judge.papers.engine.frames import frame
+from judge.papers.engine.paper_study import PaperStudy
+from judge.papers.urag import Choices, Sets, alpha_of, choices, halves, last_run
+from judge.scores.score import Score
+from judge.stats.conformal import members
+from judge.stats.ratings import BoolArray
 from judge.store import splits
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from judge.papers.engine.paper_study import PaperStudy
-    from judge.papers.urag import Choices, Sets
-    from judge.scores.score import Score
-    from judge.stats.ratings import BoolArray
 
 # A note names no more units than this; --ambiguous writes all of them.
 _NAMED = 10
@@ -33,11 +35,6 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
     The sets are computed by two methods, LAC and APS. The part `classes` adds scores for each label.
     """
-    import numpy as np
-
-    from judge.papers import urag
-    from judge.papers.urag import alpha_of, choices, halves, last_run
-
     task = study.option("task")
     if not task:
         raise UsageError(
@@ -96,9 +93,6 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
     """Return the unit ids (keyed by unit number), the true labels (keyed by unit id) and the field."""
-    from judge.labels.reference import ReferenceLabels
-    from judge.papers.engine.frames import frame
-
     loaded = study.load_task(task)
     field = loaded.spec.questions[0].field
     units = frame(
@@ -119,11 +113,6 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
 
     A unit is ambiguous if its set does not contain exactly one label.
     """
-    import numpy as np
-    import pandas as pd
-
-    from judge.stats.conformal import members
-
     has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
     some = rest.restrict(has)
     sets = members(some.probabilities, made.limits_lac, "lac", "exact")

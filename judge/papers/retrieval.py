@@ -10,19 +10,18 @@ rank-biased overlap. `judge.scores.retrieval` and `judge.scores.system_order` do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.labels.reference import ReferenceLabels
 from judge.labels.words import ALIASES
+from judge.papers.engine.paper_study import PaperStudy
+from judge.scores import retrieval, system_order
+from judge.scores.grades import WORDS, find_graded_field, grades_of
+from judge.scores.score import Score
+from judge.stats.ratings import FloatArray
 from judge.types import GOLD
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from judge.papers.engine.paper_study import PaperStudy
-    from judge.scores.score import Score
-    from judge.stats.ratings import FloatArray
 
 FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
 """Gold fields with grades, the finest scale first."""
@@ -60,8 +59,6 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 def _scores(
     study: PaperStudy, rankings: list[tuple[str, str]], qrels: dict[str, pd.DataFrame]
 ) -> list[Score]:
-    from judge.scores import retrieval, system_order
-
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     listed = {ranking: study.rows.read_ranked(ranking) for ranking in rankings}
     all_scores: list[Score] = []
@@ -117,8 +114,6 @@ def _find_field(study: PaperStudy, task: str) -> str:
 
     A field with gold labels on passages takes precedence over the task's first field with grades.
     """
-    from judge.scores.grades import find_graded_field
-
     loaded = study.load_task(task)
     # A field with gold labels is preferred, because it can be compared with them.
     gold = (f for f in FIELDS if f in loaded.fields and study.rows.has_gold(f, "passage"))
@@ -149,8 +144,6 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
 
     Raises BadInput if the reference has no grades in this data set.
     """
-    from judge.labels.reference import ReferenceLabels
-
     reference_labels = ReferenceLabels(study.store, word)
     passages = study.rows.passages()
     for name in (task,) if task else TASKS:
@@ -168,8 +161,6 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
 
 def _read_judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
     """Return the judge's grades of passages as a table: item_id, passage_id, grade."""
-    from judge.scores.grades import find_graded_field, grades_of
-
     loaded = study.load_task(task)
     field = task_field if task_field in loaded.fields else find_graded_field(loaded)
     table = study.labels(task, field=field, columns="passage_id")
@@ -180,8 +171,6 @@ def _read_judged(study: PaperStudy, task: str, task_field: str | None) -> pd.Dat
 
 
 def _grades(field: str, labels: pd.Series) -> dict[str, int]:
-    from judge.scores.grades import WORDS
-
     known = WORDS.get(field)
     if known is not None:
         return dict(known)

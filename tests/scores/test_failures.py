@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from judge.errors import BadInput
-from judge.papers import confirmation, garage, mirage, raguard, urag
-from judge.scores import attribution, citation_support, faithfulness, nuggets, rag
+from judge.papers import confirmation, faithfulness, garage, mirage, nuggets, rag, raguard, urag
+from judge.scores import attribution, citation_support
 from judge.scores.score import Score, Units
 from tests.scores.helpers import numbers, points, table
 

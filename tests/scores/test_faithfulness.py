@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from judge.errors import BadInput
-from judge.scores import citation_support, faithfulness
+from judge.papers import faithfulness
+from judge.scores import citation_support
 from tests.scores.helpers import numbers, points, table
 
 ANSWERS = table("unit_id question_id", ("a1", "q1"), ("a2", "q2"), ("a3", "q3"))

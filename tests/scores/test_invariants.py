@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judge.papers import confirmation, garage, mirage, raguard, urag
-from judge.scores import attribution, citation_support, faithfulness, rag, retrieval
+from judge.papers import confirmation, faithfulness, garage, mirage, rag, raguard, urag
+from judge.scores import attribution, citation_support, retrieval
 from judge.scores.score import Score, Units
 
 Table = dict[str, pd.DataFrame]

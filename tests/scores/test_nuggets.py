@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judge.scores import nuggets
+from judge.papers import nuggets
 from judge.scores.score import Score
 
 V, O = "vital", "okay"  # noqa: E741

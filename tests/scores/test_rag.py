@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.scores import rag
+from judge.papers import rag
 from tests.scores.helpers import numbers, points, table
 
 E, N, C = "entailment", "neutral", "contradiction"

@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judge.papers import raguard
-from judge.scores import faithfulness
+from judge.papers import faithfulness, raguard
 from judge.scores.score import split_by_stratum
 from tests.real import require
 from tests.scores.helpers import numbers, points
