@@ -25,6 +25,7 @@ class CommonArguments(TypedDict, total=False):
     retry: Sequence[str]
     max: str | Sequence[str]
     temperature: float | None
+    max_output_tokens: int
     answers: str
     rationale: str | None
     asked_as: str | None
@@ -37,7 +38,6 @@ class ImproveArguments(CommonArguments, total=False):
     """The options of `Study.improve`. The method itself chooses the units, the examples and the recipe."""
 
     prices: str | Path | None
-    max_output_tokens: int
     label_order: str
     guidelines: bool
     same_model: bool

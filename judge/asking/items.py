@@ -188,14 +188,14 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
 
     The usual cause is a missing --map-label.
     """
-    from judge.papers.engine.papers import list_papers
+    from judge.papers.engine.papers import PAPERS
     from judge.prompts import find_tasks, load_task
 
     if not label_counts:
         return []
     domains: dict[str, set[str]] = {}
     # A paper uses some gold fields itself, such as GaRAGe's `insufficient`.
-    derived_from = {gold_field for paper in list_papers() for gold_field in paper.gold}
+    derived_from = {gold_field for paper in PAPERS.values() for gold_field in paper.gold}
     for name in find_tasks():
         task = load_task(name)
         # Some gold fields are only compared with the answers of a task and are not labels that a judge gives.

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -405,7 +406,11 @@ def factuality(
         known = ~np.isnan(full_grounds) & ~np.isnan(relevant_grounds)
         contradictory = np.where(known, (relevant_grounds == 1) & (full_grounds == 0), np.nan)
         scores += [
-            score_values("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(-1.0, 1.0)),
+            # A difference is no share, even if all differences happen to be 0 or 1.
+            replace(
+                score_values("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(-1.0, 1.0)),
+                binary=False,
+            ),
             score_values("contradictory_labels", who, contradictory, status),
         ]
     return [score.restrict(answerable) for score in scores]

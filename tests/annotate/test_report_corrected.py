@@ -93,10 +93,11 @@ def test_factuality_rests_on_two_tasks_and_raf_on_the_relevant_passages(judge: J
     assert values(result["factuality"])[:2] == (5 / 8, pytest.approx(1 / 3))
     people("grounding_relevant", {"ann": both})
     result = rows(report(task="grounding_relevant"))
-    # In relevant passages: the judge 5 of 8 (not g0 to g2), and eligible 3 of 8. For ann all three hold there, but g1
-    # does not hold against all passages, of which these are some: 2 of 3; and eligible g0 alone, 1 of 3.
-    assert values(result["unadjusted RAF"])[:2] == (5 / 8, pytest.approx(2 / 3))
-    assert values(result["RAF"])[:2] == (3 / 8, pytest.approx(1 / 3))
+    # In relevant passages: the judge 5 of 8 (not g0 to g2), and eligible 3 of 8. For ann all three hold there, and g0 and
+    # g1 are eligible: 2 of 3. ann contradicts herself on g1, which does not hold against all passages.
+    assert values(result["unadjusted RAF"])[:2] == (5 / 8, 1.0)
+    assert values(result["RAF"])[:2] == (3 / 8, pytest.approx(2 / 3))
+    assert values(result["contradictory labels"])[1] == pytest.approx(1 / 3)
 
 
 def test_several_systems_come_one_by_one(judge: Judge, garage: None, tmp_path: Path) -> None:
@@ -228,6 +229,7 @@ RESTS_ON = {
     "unadjusted RAF": {"grounding", "grounding_relevant"},
     "RAF": {"eligibility", "grounding", "grounding_relevant"},
     "over summarisation gap": {"eligibility", "grounding", "grounding_relevant"},
+    "contradictory labels": {"grounding", "grounding_relevant"},
 }
 """The fields that each measure of the paper is made of."""
 

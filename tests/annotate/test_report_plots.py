@@ -46,6 +46,11 @@ DATA: dict[str, dict[str, Any]] = {
         ],
         "label": "US dollars",
     },
+    "scatter": {
+        "points": [{"label": HOSTILE, "x": 1.0, "y": 0.5}, {"label": "", "x": 2.0, "y": 0.25}],
+        "x": "set size",
+        "y": "accuracy",
+    },
     "dots": {
         "rows": [
             {"label": HOSTILE, "value": 0.5, "low": 0.2, "high": 0.9, "own": 0.4, "mark": "best"},
@@ -91,6 +96,11 @@ LONG_DATA: dict[str, dict[str, Any]] = {
             for k in range(-6, 5)
         ],
         "label": "seconds of calls per unit",
+    },
+    "scatter": {
+        "points": [{"label": x * 4, "x": 0.01, "y": 0.5} for x in LONG],
+        "x": "set size",
+        "y": "accuracy",
     },
     "dots": {
         "rows": [
