@@ -1,5 +1,6 @@
 """A sheet that LibreOffice has opened and saved."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -59,10 +60,13 @@ def test_a_sheet_that_was_saved_as_a_spreadsheet_and_as_csv_again(tmp_path: Path
 
 
 def test_a_sheet_in_another_character_set_says_how_to_go_on(tmp_path: Path) -> None:
+    """The sheet has one word with a letter outside ASCII, so its encoding is a guess. A wrong guess changes this text."""
     path, sheet = filled(tmp_path)
     saved = save(sheet, "csv", WINDOWS_1252)
-    told = take_in(path, saved, "csv", "--as", "alice", "--blind", code=1).stderr
-    assert "sheet.csv:" in told and "UTF-8" in told and "Windows-1252" in told
+    done = take_in(path, saved, "csv", "--as", "alice", "--blind", code=1)
+    assert "sheet.csv: read as Windows-125" in done.stderr and "UTF-8" in done.stderr
+    assert rows_count(json.loads(done.stdout)) == {"stored": 5, "quarantined": 1}
+    assert len(all_labels(path)) == 5
 
 
 def test_a_sheet_that_was_sorted_badly_in_a_spreadsheet(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Corrections on purpose: what differs is listed, what is confirmed is logged, and labels for an old text do not count."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +268,47 @@ def test_two_machines_with_the_same_correction_can_be_merged(
     judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", other)
     judge("studies", "merge", study, other, "--into", "m.db")
     assert counts(tmp_path / "m.db") == {"human": 6, "judge": 6} and found(tmp_path / "m.db") == []
+
+
+def test_three_machines_that_correct_and_label_again_merge_in_any_order(
+    study: Path, judge: Judge, tmp_path: Path
+) -> None:
+    """Each of three copies corrects the texts itself. On two of them, somebody labels the corrected units again."""
+    file = corrected(study.parent, two_texts)
+    copies = [tmp_path / f"copy{n}.db" for n in range(3)]
+    for copy in copies:
+        with Store.open(study) as store:
+            store.conn.execute("VACUUM INTO ?", [str(copy)])
+
+    def label_again(path: Path, who: str) -> None:
+        labels = [
+            {"unit": unit, "annotator": who, "field": "side", "label": "refute", "at": get_time()}
+            for unit in ("d:q0/a", "d:q2/b")
+        ]
+        annotate("import", write(tmp_path / f"{who}.jsonl", labels), "--blind", "-d", path)
+
+    for copy in copies:
+        judge("items", "import", "jsonl", file, "--correct", "--yes", "-d", copy)
+    # The same run goes on with the two units.
+    judge("run", "side", "-m", "scripted/file", "--option", "script=script.jsonl", "-d", copies[0])
+    label_again(copies[0], "ann")
+    label_again(copies[1], "bob")
+    query = "SELECT unit_id, annotator_id, layer, value FROM labels WHERE field = 'side' AND layer = 'first' ORDER BY 1, 2"
+    results = []
+    for order in permutations(copies):
+        results.append(tmp_path / f"m{len(results)}.db")
+        judge("studies", "merge", *order, "--into", results[-1])
+    for first, second, third in permutations(copies):
+        step = tmp_path / f"step{len(results)}.db"
+        judge("studies", "merge", first, second, "--into", step)
+        results.append(tmp_path / f"m{len(results)}.db")
+        judge("studies", "merge", step, third, "--into", results[-1])
+    for path in results:
+        # Eight units for each of three annotators: six with the labels of before, and two that were labelled again, by people
+        # with `refute`.
+        assert counts(path) == {"human": 8, "judge": 8}, path
+        assert Counter(row[3] for row in select(path, query)) == {"support": 20, "refute": 4}, path
+        assert select(path, query) == select(results[0], query) and found(path) == []
 
 
 @pytest.fixture

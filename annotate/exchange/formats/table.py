@@ -45,8 +45,8 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if path.suffix.lower() in (".csv", ".tsv") and label not in present and {"unit", SHA_KEY} <= set(present):
         reason = "this is a sheet that `annotate export` wrote: pass --from csv"
         raise BadInput(reason, path=str(path), line=1, field=label)
-    # A table may also have the design weights and the texts of its units.
-    others = [n for n in (WEIGHT, SHA_KEY, *TEXTS) if n in present and n not in columns.values()]
+    # A table may also have the time of each label, and the design weights and the texts of its units.
+    others = [n for n in ("at", WEIGHT, SHA_KEY, *TEXTS) if n in present and n not in columns.values()]
     columns |= dict(zip(others, others, strict=True))
     rows = (
         (line, dict(zip(columns, cells, strict=True)))
