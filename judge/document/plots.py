@@ -352,8 +352,8 @@ def _scatter(figure: Any, data: Mapping[str, Json]) -> None:
         axes.plot([p["x"]], [p["y"]], "o", color=COLOUR["judge"], markersize=6)
         axes.annotate(_shorten(p["label"]), (p["x"], p["y"]), (6, 5), textcoords="offset points", fontsize=9)
     axes.margins(x=0.2, y=0.15)
-    axes.set_xlabel(data["x"])
-    axes.set_ylabel(data["y"])
+    axes.set_xlabel(_shorten(data["x"], 40))
+    axes.set_ylabel(_shorten(data["y"]))
 
 
 def _power(figure: Any, data: Mapping[str, Json]) -> None:
