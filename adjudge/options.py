@@ -52,6 +52,7 @@ class RunArguments(ImproveArguments, total=False):
 
     limit: int | None
     where: str | None
+    units_of: str | None
     sample: int | None
     relevant: str | None
     examples: str | Sequence[str] | None

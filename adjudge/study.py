@@ -264,7 +264,9 @@ class Study:
         from judge.asking import run as asking
         from judge.improve.page import write_recipe
 
-        given = run_options(options, without=("recipe", "limit", "where", "sample", "examples", "relevant"))
+        given = run_options(
+            options, without=("recipe", "limit", "where", "units_of", "sample", "examples", "relevant")
+        )
         target = None if recipe is None else Path(recipe)
         # Checked before the search, because its result could not be written otherwise.
         if target is not None and not target.resolve().parent.is_dir():

@@ -337,7 +337,7 @@ def test_commands_are_calls_where_a_method_does_the_same() -> None:
 
 def test_the_arguments_are_those_of_the_commands() -> None:
     """The typed dictionaries against the table and the options that click has."""
-    left_out = {"recipe", "limit", "where", "sample", "examples", "relevant"}
+    left_out = {"recipe", "limit", "where", "units_of", "sample", "examples", "relevant"}
     assert set(get_type_hints(RunArguments)) == set(WRITTEN)
     assert set(get_type_hints(ImproveArguments)) == set(WRITTEN) - left_out
     # Batches take a day: `judge run --batch` and `judge jobs` are for that. A task is named by its path there.
