@@ -26,7 +26,6 @@ from annotate.store import ensure_human
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
-from judge.providers.base import is_model
 from judge.store import Store
 from judge.store.export import find_run
 from judge.store.runs import keep_task
@@ -306,7 +305,7 @@ def _missing_notes(store: Store, task: Task, name: str, judges: Sequence[str]) -
         lacking = store.conn.execute(query, [name, run, task.spec.questions[0].field]).fetchone()[0]
         if lacking:
             model = str(find_run(store, run)["model"])
-            typed, named = (model, []) if is_model(model) else ("MODEL", ["--as", model])
+            typed, named = (model, []) if "/" in model else ("MODEL", ["--as", model])
             notes.append(
                 f"{model} has no label for {lacking:,} of the {total:,} drawn units; to label them: "
                 f"{command('judge run', task.name, '-m', typed, *named, '--units-of', name)}"

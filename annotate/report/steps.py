@@ -9,7 +9,6 @@ from annotate.report.model import Ruling
 from annotate.report.subject import Subject
 from judge.commands import command
 from judge.document.blocks import NextStep
-from judge.providers.base import is_model
 from judge.stats.looks import LEAST_COVERAGE
 from judge.stats.ratings import MISSING
 
@@ -74,7 +73,7 @@ def _label_missing(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
         batch = ["--units-of", subject.options.batch] if subject.options.batch else []
         # The name of a judge is its model, followed by its task if it has several versions.
         name = ruling.judge.partition(" ")[0]
-        model, named = (name, []) if is_model(name) else ("MODEL", ["--as", name])
+        model, named = (name, []) if "/" in name else ("MODEL", ["--as", name])
         yield NextStep(
             f"Let the judge label {lacking:,} of the {n:,} units that people labelled: it has no label there.",
             command("judge run", panel.task.name, "-m", model, *named, *batch),

@@ -17,7 +17,6 @@ from judge.document import plots
 
 HOSTILE = "<b>$\\frac{1}{2}$</b>\x07\u202e&"
 DATA: dict[str, dict[str, Any]] = {
-    "scatter": {"points": [{"x": 0.2, "y": 0.7, "label": HOSTILE}, {"x": 0.5, "y": 0.1, "label": "b"}], "x": "recall", "y": "precision"},
     "heat_map": {"matrix": [[8, 2, 0], [1, 5, 0], [0, 0, 0]], "labels": ["yes", HOSTILE, "never"], "rows": "gold", "columns": "judge"},
     "forest": {
         "rows": [
@@ -64,11 +63,6 @@ DATA: dict[str, dict[str, Any]] = {
 
 LONG = [f"{'W' * 20} label {i} that is long" for i in range(9)]
 LONG_DATA: dict[str, dict[str, Any]] = {
-    "scatter": {
-        "points": [{"x": i / 9, "y": i / 9, "label": x * 4} for i, x in enumerate(LONG)],
-        "x": LONG[0] * 4,
-        "y": LONG[0],
-    },
     "heat_map": {"matrix": [[1] * 9] * 9, "labels": LONG, "rows": LONG[0] * 3, "columns": LONG[0] * 3},
     "forest": {
         "rows": [{"label": x * 4, "value": -0.9, "low": -0.99, "high": 1.0, "group": "judge"} for x in LONG],
