@@ -115,7 +115,7 @@ def test_somebody_unknown_waits_until_a_lead_says_who_it_is(pilot: Pilot) -> Non
     assert came["held"] == 1 and "--annotator bob@example.org=NAME" in came["problems"][0]
     (row,) = pilot.held()
     assert (row["code"], row["annotator"], row["readable"]) == ("person", "bob@example.org", True)
-    pilot.accept(row, "--as", "alice")
+    pilot.accept(row, "--annotator", "alice")
     assert pilot.stored() == {task.data["adjudge_unit_id"]: "support"}
     assert pilot.held() == [] and pilot.held("--all")[0]["status"] == "accepted"
     ((response,),) = rows_of(pilot.path, "SELECT response FROM quarantine")

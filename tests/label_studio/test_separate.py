@@ -98,7 +98,7 @@ def test_who_annotates_in_the_project_of_somebody_else_waits(pilot: Pilot) -> No
     assert pilot.stored("bob") == {}
     (row,) = pilot.held()
     assert row["code"] == "person"
-    pilot.accept(row, "--as", "alice", "--note", "a shared login")
+    pilot.accept(row, "--annotator", "alice", "--note", "a shared login")
     assert pilot.stored()[other.data["adjudge_unit_id"]] == "refute"
 
 
