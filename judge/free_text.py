@@ -19,6 +19,8 @@ _NEGATED = re.compile(
     r"(?:\b(?:not|never|no|cannot|without|neither|nor|(?:fail(?:s|ed)?|unable) to)|n['’]t)\s{1,3}(?:\w{1,15}\s{1,3})?$",
     re.IGNORECASE,
 )
+_OPENING_OF_REST = 80
+"""Number of characters after an answer that are searched for a hedge or a denial."""
 _BEFORE = 40
 """Number of characters before a label that are searched for a negation."""
 _MARKS = r"[\s\"'“”‘’`*_(\[{]{0,32}"
@@ -33,22 +35,34 @@ right" is an answer.
 """
 
 
-_AROUND = " \t\r\n\"'“”‘’`*_#()[]{}<>.,:;!\\"
+_AROUND = " \t\r\n\"'“”‘’`*_#()[]{}<>.,:;!…$\\"
 """Punctuation and Markdown that may surround an answer."""
-_TAG = re.compile(r"</?\w{1,20}>|\\boxed")
+_TAG = re.compile(
+    r"</?(?:b|i|em|strong|u|p|br|code|span|answer|verdict|label|final)>|\\boxed|\\text", re.IGNORECASE
+)
+"""Markup that does not change an answer. Any other element, such as <del>, may negate it."""
+_THOUGHT = re.compile(r"\A\s{0,32}<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_BULLET = re.compile(r"\s{0,32}(?:[-•]|\d{1,2}[.)])\s{1,8}")
 _OPENINGS = re.compile(
-    r"(?:(?:so|thus|therefore|yes|no),\s{1,3})?(?:the\s{1,3}|this\s{1,3}|my\s{1,3})?(?:final\s{1,3}|correct\s{1,3}|right\s{1,3})?"
-    r"(?:answer|verdict|claim|statement|label|choice|option|it|this|that)"
-    r"(?:[\s\"'`*_]{0,8}[:=]|\s{1,3}is\b|['’]s\b)?[\s\"'`*_:]{1,8}(?:option\s{1,3}|therefore\s{1,3}|that it is\s{1,3})?",
+    r"(?:(?:so|thus|therefore|yes|no|(?:based on|according to)\s[^,\n]{1,60}),\s{1,3})?(?:the\s{1,3}|this\s{1,3}|my\s{1,3})?(?:final\s{1,3}|correct\s{1,3}|right\s{1,3})?"
+    r"(?:answer|verdict|claim|statement|label|choice|option|response|output|prediction|conclusion|it|this|that)"
+    r"(?:[\s\"'`*_]{0,8}[:=]|\s[-–—]|\s{1,3}is\b|['’]s\b)?[\s\"'`*_:]{1,8}(?:option\s{1,3}|(?:therefore|indeed|clearly)\s{1,3}|that it is\s{1,3})?",
     re.IGNORECASE,
 )
 """Matches the words that may come before an answer: "The claim is", "Answer:", "So, the final answer is option"."""
 _SENTENCE_END = re.compile(
-    r"(?<=[.!:;)\]*])\s{1,3}|\n|\s[-–—]\s|,?\s{1,3}(?=(?:because|since)\b)", re.IGNORECASE
+    r"(?<=[.!:;)\]*])\s{1,3}|\n|\s[-–—]\s|,?\s{1,3}(?=(?:because|since|based on|according to)\b)|,\s{1,3}(?=as\b)",
+    re.IGNORECASE,
 )
 _CONTRAST = re.compile(
     r"\W{0,8}(?:but|however|though|although|only|partly|mostly|unless|except)\b", re.IGNORECASE
 )
+_HEDGE = re.compile(
+    r"\b(?:probably|possibly|maybe|perhaps|partially|partly|half|unsure|uncertain|not sure|i think|i believe|i guess)\b",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(r"\A\W{0,8}(?:not|no)\b|\b(?:untrue|incorrect|wrong)\b", re.IGNORECASE)
+"""Words that deny what was just said. They are looked for only after the label `true`: a claim that is false is wrong."""
 _MARKED_LINE = re.compile(
     r"^\W{0,8}(?:final\s{1,3})?(?:answer|verdict)\W{0,8}[:=].*$", re.IGNORECASE | re.MULTILINE
 )
@@ -62,7 +76,7 @@ def read_alone(text: str, labels: Sequence[str]) -> str | None:
     words such as "The claim is" do not matter. A negated label is not an answer, and neither is a text that
     names two labels. docs/answers-read.md has examples.
     """
-    text = _TAG.sub(" ", text)
+    text = _TAG.sub(" ", _THOUGHT.sub("", text))
     answer = _only(text, labels)
     if answer is not None:
         return answer
@@ -71,7 +85,9 @@ def read_alone(text: str, labels: Sequence[str]) -> str | None:
     if answer is None:
         lines = {_only(line, labels) for line in _MARKED_LINE.findall(text)}
         answer, rest = (lines.pop() if len(lines) == 1 else None), text
-    if answer is None or _CONTRAST.match(rest):
+    if answer is None or _CONTRAST.match(rest) or _HEDGE.search(rest[:_OPENING_OF_REST]):
+        return None
+    if _key(answer).casefold() == "true" and _DENIAL.search(rest[:_OPENING_OF_REST]):
         return None
     # The rest may explain the answer, but a text that also names another label, or negates this one, is not clear.
     for match in _pattern(tuple(labels), WORDS).finditer(rest):
@@ -86,7 +102,9 @@ def _only(text: str, labels: Sequence[str]) -> str | None:
     # A mark before the label may negate it, as in !true.
     bare = text.rstrip(_AROUND).lstrip(_AROUND.replace("!", ""))
     opening = _OPENINGS.match(bare)
-    for part in (bare, bare[opening.end() :].strip(_AROUND) if opening else bare):
+    after = bare[opening.end() :].rstrip(_AROUND).lstrip(_AROUND.replace("!", "")) if opening else bare
+    bullet = _BULLET.match(bare)
+    for part in (bare, after, bare[bullet.end() :] if bullet else bare):
         # A single letter is compared without case too, because nothing else is in this text.
         for label in labels:
             if _key(label).casefold() == _key(part).casefold():

@@ -43,3 +43,56 @@ def test_these_are_no_answers(text: str) -> None:
 @pytest.mark.parametrize("text", ["(" * 50_000, "*" * 50_000 + "x", "answer " * 10_000, "a. " * 20_000])
 def test_a_hostile_reply_takes_no_time(text: str) -> None:
     assert read_alone(text, ["true", "false"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "True. Probably.",
+            "True. I think.",
+            "True. I am not sure.",
+            "True. Half true, really.",
+            "True. Not!",
+        ),
+        *(
+            "True. No, the claim is incorrect.",
+            "True\n\nThis claim is untrue.",
+            "True: partially.",
+            "Answer: !true",
+        ),
+        *("True. At least partly.", "<del>True</del>", "<not>true</not>"),
+    ],
+)
+def test_a_hedge_or_a_denial_after_the_label_is_no_answer(text: str) -> None:
+    assert read_alone(text, ["true", "false"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "<think>false? no.</think>\nTrue",
+            "- True",
+            "1. True",
+            "True…",
+            r"$\boxed{true}$",
+            r"\boxed{\text{True}}",
+        ),
+        *(
+            "Response: True",
+            "Prediction: True",
+            "Conclusion: True",
+            "Verdict - True",
+            "True, as document 2 says.",
+        ),
+        *("The claim is true based on the documents.", "Based on the documents, the claim is true."),
+        *("The claim is indeed true.", "True. The document supports it."),
+    ],
+)
+def test_usual_spellings_are_read(text: str) -> None:
+    assert read_alone(text, ["true", "false"]) == "true"
+
+
+def test_a_claim_that_is_false_may_be_called_wrong() -> None:
+    assert read_alone("False. The claim is wrong.", ["true", "false"]) == "false"
