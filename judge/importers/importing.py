@@ -58,12 +58,22 @@ def import_files(
             # Only the first rows are read here. The import itself reads the file again.
             rows_seen = islice(file_rows(name, group[0]), LOOKED_AT)
             file_options = understood(group[0], rows_seen, options, known)
-            info = ImportInfo(name, files, file_options.dataset, file_options.maps, file_options.label_maps)
+            maps = {**file_options.maps, **_constants(options)}
+            info = ImportInfo(name, files, file_options.dataset, maps, file_options.label_maps)
             rows = importer.read_rows(group, file_options, bad)
             reports.append(
                 ([str(p) for p in group], add_items(store, rows, info, skipped, bad, options.correct))
             )
     return reports
+
+
+TURNS, AS_TEXT = "--turns", "--as-text"
+"""Options that are stored with the maps of an import, because the file can be joined only if it is read in the same way."""
+
+
+def _constants(options: Options) -> dict[str, str]:
+    turns = {TURNS: options.turns} if options.turns != "last" else {}
+    return turns | ({AS_TEXT: json.dumps(sorted(options.as_text))} if options.as_text else {})
 
 
 def understood(

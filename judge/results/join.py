@@ -23,7 +23,7 @@ from judge.importers import answers as answer_files
 from judge.importers.base import Options
 from judge.importers.fields import identifier
 from judge.importers.formats import chat
-from judge.importers.importing import understood
+from judge.importers.importing import AS_TEXT, TURNS, understood
 from judge.importers.mapped import RowReader
 from judge.importers.naming import dataset_name
 from judge.importers.offers import file_rows
@@ -269,7 +269,8 @@ def _identifier(store: Store, joined: Joined) -> Identify:
     else:
         path, dataset = joined.path, joined.dataset or _get_only_dataset(store)
         imported = _import_of(store, dataset, imports)
-    maps, label_maps = imported["maps"], imported.get("label_maps") or {}
+    maps, label_maps = dict(imported["maps"]), imported.get("label_maps") or {}
+    turns, as_text = maps.pop(TURNS, "last"), json.loads(maps.pop(AS_TEXT, "[]"))
     if imported["format"] == "answers":
         return _answers_of(store, joined, maps, dataset)
     # The importers of benchmarks make items from several files, so only ids can be compared.
@@ -281,7 +282,7 @@ def _identifier(store: Store, joined: Joined) -> Identify:
             return item, {item}
 
         return by_id
-    options = Options(dataset, maps, label_maps)
+    options = Options(dataset, maps, label_maps, as_text=frozenset(as_text), turns=turns)
     known = listing.names_of_content(store, sha)
     seen = islice(file_rows(imported["format"], joined.path), LOOKED_AT)
     options = understood(path, seen, options, known)
@@ -290,7 +291,7 @@ def _identifier(store: Store, joined: Joined) -> Identify:
 
     def by_import(row: dict[str, Any]) -> tuple[str, set[str]]:
         try:
-            item = reader.item(chat.flatten(row, "last")[0] if is_chat else row)
+            made = [reader.item(part) for part in (chat.flatten(row, turns) if is_chat else [row])]
         except BadInput as e:
             # A row without an id belongs to no item.
             if e.field == "id" or options.taken is not None:
@@ -298,10 +299,10 @@ def _identifier(store: Store, joined: Joined) -> Identify:
             # An import would not accept this row, such as a row with nothing but an id.
             name = f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}"
             return name, {name}
-        answers = {f"{a.item}@{a.system}@{a.condition}" for a in item.answers}
+        answers = {f"{a.item}@{a.system}@{a.condition}" for item in made for a in item.answers}
         # Without a comparison of passages, each row of an item would get the results of all rows.
-        passages = {passage_id(item, passage) for passage in item.passages}
-        return item.item_id, {item.item_id, *answers, *passages}
+        passages = {passage_id(item, passage) for item in made for passage in item.passages}
+        return made[0].item_id, {*(item.item_id for item in made), *answers, *passages}
 
     return by_import
 

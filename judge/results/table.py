@@ -409,18 +409,7 @@ def keep_where(results: Results, conditions: Iterable[str]) -> None:
     """
     for condition in conditions:
         by_measure = {column.measure: column for column in results.measures}
-        at, operator = min(
-            ((condition.find(sign), sign) for sign in OPERATORS if sign in condition),
-            key=lambda place: (place[0], -len(place[1])),
-            default=(-1, ""),
-        )
-        if at <= 0:
-            raise UsageError(f"--where {condition}: write COLUMN=VALUE, with one of {', '.join(OPERATORS)}")
-        name, wanted = condition[:at].strip(), condition[at + len(operator) :].strip()
-        if name not in by_measure and name not in results.columns:
-            known = ", ".join([*by_measure, *results.columns])
-            raise UsageError(f"--where {condition}: there is no column '{name}'; available: {known}")
-
+        name, operator, wanted = _split_condition(condition, [*by_measure, *results.columns])
         column = by_measure.get(name)
         results.rows = [
             row
@@ -429,13 +418,31 @@ def keep_where(results: Results, conditions: Iterable[str]) -> None:
         ]
 
 
+def _split_condition(condition: str, names: Sequence[str]) -> tuple[str, str, str]:
+    """Return (column, operator, value). A column's name may contain operators, so the longest known name is used."""
+    for name in sorted(names, key=len, reverse=True):
+        rest = condition.removeprefix(name).lstrip() if condition.startswith(name) else ""
+        operator = next((sign for sign in OPERATORS if rest.startswith(sign)), None)
+        if operator is None:
+            continue
+        wanted = rest[len(operator) :].strip()
+        if operator in ("<", "<=", ">", ">=") and _as_number(wanted) is None:
+            raise UsageError(f"--where {condition}: '{wanted}' is not a number, which {operator} requires")
+        return name, operator, wanted
+    raise UsageError(
+        f"--where {condition}: write COLUMN=VALUE with a column of these results and one of {', '.join(OPERATORS)}; "
+        f"available columns: {', '.join(names)}"
+    )
+
+
 def _compare(value: Any, operator: str, wanted: str) -> bool:
     if operator == "~":
         return value is not None and wanted.casefold() in str(value).casefold()
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
     number, other = _as_number(value), _as_number(wanted)
     if operator in ("=", "!="):
-        is_equal = text == wanted or (number is not None and number == other)
+        # An id such as 007 is a text, and equals no other text.
+        is_equal = text == wanted or (not isinstance(value, str) and number is not None and number == other)
         return is_equal is (operator == "=")
     if number is None or other is None:
         return False

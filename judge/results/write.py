@@ -40,7 +40,11 @@ def as_document(results: Results, sorted_by: MeasureColumn | None) -> Document:
     measures = measures[:MOST_MEASURES]
     labels = [name for name in results.labels if not name.endswith((".status", ".reason"))][:MOST_MEASURES]
     texts = [name for name in TEXTS[results.per] if name in results.columns]
-    head = [Head("id"), *(Head(m.measure, "number") for m in measures), *map(Head, (*labels, *texts[-1:]))]
+    head = [
+        Head("id"),
+        *(Head(m.name if m.under is None else m.measure, "number") for m in measures),
+        *map(Head, (*labels, *texts[-1:])),
+    ]
     rows: list[list[Any]] = [
         [
             str(row["unit_id"]),

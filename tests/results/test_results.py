@@ -15,6 +15,7 @@ from judge.asking.scores import paper_of, readings_of, request_of
 from judge.papers.engine.result import score
 from judge.results.build import results_of
 from judge.results.page import as_page, find_quotes, mark_quotes
+from judge.results.table import Results, keep_where
 from judge.store import Store
 from tests.cli.helpers import Judge, checked, write_rows
 
@@ -140,7 +141,8 @@ def test_worst_first_filters_and_formats(judge: Judge, tmp_path: Path) -> None:
         "results",
     )
     assert [row["answer"] for row in few["rows"]] == ["Answer three."]
-    assert "no column 'x'" in judge("results", "faithfulness", "--where", "x=1", code=2).err
+    assert "available columns" in judge("results", "faithfulness", "--where", "x=1", code=2).err
+    assert "is not a number" in judge("results", "faithfulness", "--where", "mine<abc", code=2).err
     assert "--sort x" in judge("results", "faithfulness", "--sort", "x", code=2).err
     frame = Study("study.db").results("faithfulness").frame
     assert list(frame["unit_id"]) == [row["unit_id"] for row in rows]
@@ -187,3 +189,32 @@ def test_quotations_are_found_in_a_reason() -> None:
     reason = 'It says "the sky is blue today", and «ab».'
     assert find_quotes(reason) == [reason, "the sky is blue today"]
     assert find_quotes("short") == []
+
+
+def test_a_chat_log_with_all_turns_and_a_table_read_as_text_come_back(judge: Judge, tmp_path: Path) -> None:
+    turns = [{"role": role, "content": f"{role} {n}"} for n in range(2) for role in ("user", "assistant")]
+    log = write_rows(tmp_path / "log.jsonl", [{"id": "c", "messages": turns}])
+    judge("items", "import", log, "--turns", "all")
+    judge("run", "eligibility", "-m", "scripted/first")
+    row = json.loads(judge("results", "--join", log).out)
+    assert len(row["adjudge.rows"]) == 2
+    table = tmp_path / "t.csv"
+    table.write_text('question,answer,contexts\n"[1] what?","[a, b]",c\n', encoding="utf-8")
+    judge("items", "import", table, "--as-text", "answer", "--as-text", "question", "-d", "t.db")
+    judge("run", "eligibility", "-m", "scripted/first", "-d", "t.db")
+    assert "adjudge.eligibility" in judge("results", "--join", table, "-d", "t.db").out
+
+
+def test_conditions_name_columns_with_operators_and_texts_with_zeros() -> None:
+    rows = [{"unit_id": str(n), "price = EUR": n, "zip": f"{n:05}", "my <note>": "x"} for n in range(4)]
+    for condition, expected in (
+        ("price = EUR=3", ["3"]),
+        ("price = EUR>=2", ["2", "3"]),
+        ("my <note>=x", ["0", "1", "2", "3"]),
+        ("zip=3", []),
+        ("zip=00003", ["3"]),
+        ("zip!=00003", ["0", "1", "2"]),
+    ):
+        results = Results("answer", list(rows))
+        keep_where(results, [condition])
+        assert [row["unit_id"] for row in results.rows] == expected, condition
