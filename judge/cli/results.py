@@ -27,7 +27,7 @@ KINDS = ("answer", "item", "passage", "sentence", "citation", "claim", "nugget",
     },
 )
 @click.argument("name", metavar="[PAPER|TASK]", required=False)
-@click.option("--system", metavar="NAME", help="Show the answers of this system.")
+@click.option("--system", metavar="NAME", help="Show the answers of this system, or of all systems (all).")
 @condition_option
 @dataset_option
 @click.option("--per", type=click.Choice(KINDS), help="Kind of row (default: answer, if there are any).")

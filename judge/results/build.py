@@ -8,8 +8,17 @@ from typing import Any
 from judge.asking.scores import paper_of, readings_of, request_of
 from judge.errors import UsageError
 from judge.papers.engine import papers
-from judge.results.table import MeasureColumn, Results, keep_where, of_paper, of_run, sort_worst_first
+from judge.results.table import (
+    MeasureColumn,
+    Results,
+    keep_where,
+    merge_results,
+    of_paper,
+    of_run,
+    sort_worst_first,
+)
 from judge.store import export, listing
+from judge.store.answers import ALL, HUMAN
 from judge.store.study import Store
 
 
@@ -32,7 +41,9 @@ def results_of(
     if name is not None and papers.find(name) is not None:
         paper = paper_of(name)
         given: Mapping[str, Any] = {**readings_of(paper, readings or {}), **options}
-        results = of_paper(store, paper, request_of(store, paper, given), per)
+        several = options.get("system") == ALL
+        each = [{**given, "system": system} for system in _list_systems(store)] if several else [given]
+        results = merge_results([of_paper(store, paper, request_of(store, paper, one), per) for one in each])
     else:
         if readings:
             raise UsageError("-O is for the options of a paper; name the paper first")
@@ -42,6 +53,14 @@ def results_of(
         _restrict(store, results, options)
     keep_where(results, where)
     return results, sort_worst_first(results, sort)
+
+
+def _list_systems(store: Store) -> list[str]:
+    """Return the systems with answers, without the people whose answers a paper compares them with."""
+    names = dict.fromkeys(str(row["system"]) for row in listing.list_systems(store))
+    if not names:
+        raise UsageError(f"--system {ALL}: the study has no answers")
+    return [name for name in names if name != HUMAN] or list(names)
 
 
 def _find_run(store: Store, task: str | None, runs: Sequence[str]) -> str:
@@ -77,7 +96,7 @@ def _restrict(store: Store, results: Results, options: Mapping[str, Any]) -> Non
     }
     for name, there in known.items():
         wanted = options.get(name)
-        if wanted is None:
+        if wanted is None or (name == "system" and wanted == ALL):
             continue
         if wanted not in there:
             available = ", ".join(sorted({str(value) for value in there})) or "none"

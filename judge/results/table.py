@@ -113,6 +113,20 @@ def of_paper(store: Store, paper: Paper, request: ScoreRequest, per: str | None 
     return results
 
 
+def merge_results(parts: Sequence[Results]) -> Results:
+    """Return the results of several systems as one table, with the columns of all of them."""
+    first, *others = parts
+    for other in others:
+        first.rows += other.rows
+        first.measures += [m for m in other.measures if m not in first.measures]
+        first.own_columns = list(dict.fromkeys([*first.own_columns, *other.own_columns]))
+        first.labels = list(dict.fromkeys([*first.labels, *other.labels]))
+        first.judges |= other.judges
+        first.runs += [run for run in other.runs if run not in first.runs]
+        first.notes += [note for note in other.notes if note not in first.notes]
+    return first
+
+
 def of_run(store: Store, run_name: str) -> Results:
     """Return a row for each unit that a run labelled."""
     run = export.find_run(store, run_name)

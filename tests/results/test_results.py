@@ -218,3 +218,22 @@ def test_conditions_name_columns_with_operators_and_texts_with_zeros() -> None:
         results = Results("answer", list(rows))
         keep_where(results, [condition])
         assert [row["unit_id"] for row in results.rows] == expected, condition
+
+
+def test_all_systems_are_one_table_and_come_back_into_one_file(judge: Judge, tmp_path: Path) -> None:
+    given = [
+        {"question": f"Q {n}?", "contexts": ["p"], "answer": f"{name} {n}.", "system": name}
+        for n in range(3)
+        for name in "xy"
+    ]
+    path = write_rows(tmp_path / "two.jsonl", given)
+    judge("items", "import", path)
+    judge("suite", "faithfulness", "-m", "scripted/hash", "--system", "all")
+    rows = checked(judge("results", "faithfulness", "--system", "all", "--json").out, "results")["rows"]
+    assert sorted(row["answer"] for row in rows) == sorted(row["answer"] for row in given)
+    values = [row["ragas_faithfulness"] for row in rows if row["ragas_faithfulness"] is not None]
+    assert values == sorted(values)
+    back = judge("results", "faithfulness", "--system", "all", "--join", path).out.splitlines()
+    by_answer = {row["answer"]: row["ragas_faithfulness"] for row in rows}
+    for mine, line in zip(given, back, strict=True):
+        assert json.loads(line)["adjudge.ragas_faithfulness"] == by_answer[mine["answer"]]
