@@ -414,8 +414,22 @@ class Panel:
         """
         # Measures that count labels keep a column for each distinct number, so scores have a measure of their own.
         if not self.are_scores:
-            table = self.select_common(*names)
-            return stats.measures(table, keys, level=self.level, pairwise=False, field=self.field, **options)
+            cache_keys = [(tuple(names), key, tuple(sorted(options.items()))) for key in keys]
+            # A report shows the same number in several new_keys, and each computation needs a bootstrap.
+            missing = [
+                key
+                for key, cache_key in zip(keys, cache_keys, strict=True)
+                if cache_key not in self._measured
+            ]
+            if missing:
+                table = self.select_common(*names)
+                computed = stats.measures(
+                    table, missing, level=self.level, pairwise=False, field=self.field, **options
+                )
+                new_keys = [cache_key for cache_key in cache_keys if cache_key not in self._measured]
+                self._measured.update(zip(new_keys, computed, strict=True))
+            # Copies, because a report lists each measure of a section, also one that another section has.
+            return [replace(self._measured[cache_key]) for cache_key in cache_keys]
         if self.keys(keys) != ["krippendorff_alpha:interval"]:
             raise BadInput(
                 f"'{self.field}' has {len(self.domain):,} different numbers; above {MOST_LABELS}, only "
@@ -430,6 +444,11 @@ class Panel:
                 scores, clusters=clusters, annotators=tuple(names), field=self.field, **options
             )
         ]
+
+    @cached_property
+    def _measured(self) -> dict[tuple[tuple[str, ...], str, tuple[tuple[str, object], ...]], Measure]:
+        """The coefficients that were computed, by the annotators, the key and the options."""
+        return {}
 
     def numbers(self, *names: str) -> FloatArray:
         """Return these annotators' numeric labels on their common units (see `select_common`).
