@@ -28,6 +28,7 @@ from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import find_run
+from judge.store.label_rows import count_unlabelled
 from judge.store.runs import keep_task
 from judge.store.study import get_time
 from judge.types import Json
@@ -294,15 +295,11 @@ def _verdict_notes(store: Store, task: Task, plan: BatchPlan, judges: Sequence[s
 
 def _missing_notes(store: Store, task: Task, name: str, judges: Sequence[str]) -> list[str]:
     """Return a note for each tested judge that lacks labels on drawn units, with the command that adds them."""
-    query = (
-        "SELECT count(*) FROM batch_units AS b WHERE b.batch = ?1 AND b.role = 'sample' AND NOT EXISTS (SELECT 1 FROM labels AS l "
-        "WHERE l.unit_id = b.unit_id AND l.annotator_id = ?2 AND l.field = ?3)"
-    )
     drawn = "SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'"
     total = store.conn.execute(drawn, [name]).fetchone()[0]
     notes = []
     for run in judges:
-        lacking = store.conn.execute(query, [name, run, task.spec.questions[0].field]).fetchone()[0]
+        lacking = count_unlabelled(store.conn, name, run, task.spec.questions[0].field)
         if lacking:
             model = str(find_run(store, run)["model"])
             typed, named = (model, []) if "/" in model else ("MODEL", ["--as", model])

@@ -19,7 +19,7 @@ from judge.stats.looks import ONE_LOOK, Draw, Looks, compute_spent, places_until
 from judge.stats.ratings import BoolArray
 from judge.store import Store
 from judge.store.derived import read_derivation
-from judge.store.label_rows import OLD_TEXT
+from judge.store.label_rows import OLD_TEXT, find_outdated
 from judge.store.splits import read_closed_units
 from judge.store.study import dumps
 from judge.types import AnnotatorKind
@@ -222,12 +222,8 @@ class JudgeUnits:
         run = self.source.run_of(self.judge)
         if run is None:
             return 0
-        query = (
-            "SELECT DISTINCT s.unit_id FROM dated_labels AS s JOIN labels AS j USING (unit_id, field) "
-            "WHERE s.outdated AND s.field = ? AND j.annotator_id = ? AND j.layer = ?"
-        )
-        rows = self.source.store.conn.execute(query, [self.source.panel.field, run, OLD_TEXT])
-        return int(_among(ratings, {unit for (unit,) in rows}).sum())
+        outdated = find_outdated(self.source.store.conn, run, self.source.panel.field, OLD_TEXT)
+        return int(_among(ratings, outdated).sum())
 
     def _explain_no_labels(self) -> str:
         """Return the reason why the judge cannot be compared, and what the user can do.

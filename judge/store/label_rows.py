@@ -225,3 +225,21 @@ def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, s
     if field is None:
         return dict(conn.execute(_KINDS.format("")).fetchall())
     return dict(conn.execute(_KINDS.format(" AND l.field = ?1"), [field]).fetchall())
+
+
+def count_unlabelled(conn: sqlite3.Connection, batch: str, run: str, field: str) -> int:
+    """Return how many units in the sample of a batch have no label from a run for a field."""
+    query = (
+        "SELECT count(*) FROM batch_units AS b WHERE b.batch = ?1 AND b.role = 'sample' AND NOT EXISTS (SELECT 1 FROM labels AS l "
+        "WHERE l.unit_id = b.unit_id AND l.annotator_id = ?2 AND l.field = ?3)"
+    )
+    return int(conn.execute(query, [batch, run, field]).fetchone()[0])
+
+
+def find_outdated(conn: sqlite3.Connection, run: str, field: str, layer: str) -> set[str]:
+    """Return the units with an outdated label for a field and a label of a run in this layer."""
+    query = (
+        "SELECT DISTINCT s.unit_id FROM dated_labels AS s JOIN labels AS j USING (unit_id, field) "
+        "WHERE s.outdated AND s.field = ? AND j.annotator_id = ? AND j.layer = ?"
+    )
+    return {unit for (unit,) in conn.execute(query, [field, run, layer])}
