@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,9 +169,22 @@ def _print_tables(store: Store, paper: Paper, options: dict[str, Any]) -> int:
         raise UsageError("--table paper cannot be used with --fail-under, --fail-over, --by or --judges each")
     wanted = request_of(store, paper, options)
     try:
-        names = leaderboard.names_of(store, paper, wanted, options["systems"]) if options["systems"] else []
+        # `all` means every system of every data set.
+        names = {
+            name: None
+            for dataset in options["datasets"] or (None,)
+            for name in leaderboard.names_of(
+                store, paper, replace(wanted, dataset=dataset), options["systems"]
+            )
+            if options["systems"]
+        }
         made = paper_tables(
-            store, paper, wanted, names, options["datasets"], **score_options.get_interval_settings(options)
+            store,
+            paper,
+            wanted,
+            list(names),
+            options["datasets"],
+            **score_options.get_interval_settings(options),
         )
     except Incomplete as missing:
         return print_missing(missing, paper, options["db"])

@@ -30,7 +30,7 @@ from judge.papers.engine.paper_study import FAILURES, PaperStudy
 from judge.scores import retrieval
 from judge.scores.columns import column, counts, encode_labels, mask_unanswered, positions, statuses, units
 from judge.scores.compare import combine_scores
-from judge.scores.score import Score, score_values
+from judge.scores.score import NO_ANSWER_CODE, Score, score_values
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray
 from judge.store import label_rows
@@ -273,9 +273,16 @@ def settings(answers: pd.DataFrame) -> dict[str, Setting]:
     order = ["zero", "rag", "oracle", "misleading", *sorted(rows)]
     made = {}
     for name in sorted(rows, key=lambda name: (order.index(name.split("_")[0]), len(name), name)):
-        score, n = every.restrict(rows[name], f"accuracy_{name}"), int((off & rows[name]).sum())
-        note = f"{n} answers that are outside the options or unreadable count as wrong"
-        made[name] = Setting(score.add_notes(note) if n else score, pd.Index(claims[rows[name]]))
+        score = every.restrict(rows[name], f"accuracy_{name}")
+        n_missing = int((rows[name] & (status == NO_ANSWER_CODE)).sum())
+        n_outside = int((off & rows[name]).sum()) - n_missing
+        notes = (
+            [f"{n_outside} answers that are outside the options or unreadable count as wrong"]
+            if n_outside
+            else []
+        )
+        notes += [f"{n_missing} missing answers count as wrong"] if n_missing else []
+        made[name] = Setting(score.add_notes(*notes), pd.Index(claims[rows[name]]))
     return made
 
 

@@ -43,7 +43,9 @@ def results_of(
         given: Mapping[str, Any] = {**readings_of(paper, readings or {}), **options}
         several = options.get("system") == ALL
         each = [{**given, "system": system} for system in _list_systems(store)] if several else [given]
-        results = merge_results([of_paper(store, paper, request_of(store, paper, one), per) for one in each])
+        results = merge_results(
+            [of_paper(store, paper, request_of(store, paper, of_system), per) for of_system in each]
+        )
     else:
         if readings:
             raise UsageError("-O is for the options of a paper; name the paper first")
