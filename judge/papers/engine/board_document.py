@@ -28,7 +28,9 @@ from judge.papers.engine.reading import Lacking
 from judge.papers.engine.result import is_of
 
 MOST_COLUMNS = 8
-"""The maximum number of measures in the table of main measures."""
+"""The maximum number of measures in the table of main measures, unless the user named the measures."""
+NAMED = "measure"
+"""The option of a paper that names the measures to compute."""
 ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
@@ -60,10 +62,20 @@ def as_document(board: Board) -> Document:
 
 def columns_of(board: Board) -> list[BoardRow]:
     """Return the rows that are shown as columns in a wide table: the main measures, each followed by its strata."""
-    main = [row for row in board.rows if board.paper.is_main(row.measure)]
-    # A wider table is unreadable. The table of every value, CSV and JSON have the other measures.
-    order = list(dict.fromkeys(row.measure for row in main))[:MOST_COLUMNS]
-    return sorted((row for row in main if row.measure in order), key=lambda row: order.index(row.measure))
+    main = _list_main(board)
+    order = main[: _count_shown(board)]
+    shown = (row for row in board.rows if row.measure in order)
+    return sorted(shown, key=lambda row: order.index(row.measure))
+
+
+def _list_main(board: Board) -> list[str]:
+    return list(dict.fromkeys(row.measure for row in board.rows if board.paper.is_main(row.measure)))
+
+
+def _count_shown(board: Board) -> int:
+    """Return how many main measures have a column. A wide table is hard to read, but measures that the user named are all shown."""
+    main = len(_list_main(board))
+    return main if board.readings.get(NAMED) else min(main, MOST_COLUMNS)
 
 
 def _head(board: Board, row: BoardRow) -> str:
@@ -81,7 +93,9 @@ def _values(board: Board, columns: Sequence[BoardRow]) -> Table:
         n = list(board.contenders).index(name)
         rows.append([name, *(_value(board, row, row.cells[n]) for row in columns)])
     columns_shown = heads("text", board.axis) + heads("compact", *(_head(board, row) for row in columns))
-    return Table("values", "Main measures", columns_shown, rows)
+    left = len(_list_main(board)) - _count_shown(board)
+    notes = [f"{left} more main measures are in the table of every value, in CSV and in JSON."] if left else []
+    return Table("values", "Main measures", columns_shown, rows, notes)
 
 
 def _value(board: Board, row: BoardRow, cell: Cell) -> Value:
