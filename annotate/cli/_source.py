@@ -107,7 +107,10 @@ class LabelSource:
         level, order = self.level.level or "nominal", self.level.order
         # Probabilities are of labels; numbers have none.
         judges = self.judges if probabilities and level in ("nominal", "ordinal") else None
-        layout = layout_of(self.table, names(self.annotators) or (), self.cluster, judges)
+        # A judge that is named is used, also if only the people were listed.
+        listed = names(self.annotators) or ()
+        listed = list(dict.fromkeys([*listed, *self.judges])) if listed else listed
+        layout = layout_of(self.table, listed, self.cluster, judges)
         # The columns are recognised by their names, so the user must see how they were read.
         if layout_note := as_read(layout):
             note(f"note: {self.table} is {layout_note}")

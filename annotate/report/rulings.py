@@ -203,8 +203,8 @@ def words(subject: Subject, judge: str, verdict: Verdict) -> tuple[str, str]:
         evidence += " Improve it with `judge improve`, or label by hand."
     else:
         reason = verdict.refused or verdict.held_up or _open(verdict)
-        head = f"{'No verdict' if verdict.refused else 'Undecided'} on {judge} for {field}: {reason}."
-        return head, f"{condition}{evidence}{_ahead(verdict)}"
+        head = f"{'no verdict' if verdict.refused else 'undecided'} on {judge} for {field}: {reason}."
+        evidence += _ahead(verdict)
     return condition + head if condition else head[0].upper() + head[1:], evidence
 
 

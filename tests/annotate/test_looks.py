@@ -178,7 +178,7 @@ def test_labels_of_an_unequal_draw_decide_nothing_when_they_are_imported_without
         with open_study(copy) as store:
             (result,) = ruled(store)
         drawn_alike = name == "plain"
-        assert ("If these units are a random sample: " in result.sentence) == drawn_alike
+        assert result.sentence.startswith("If these units are a random sample: ") == drawn_alike
         assert (result.decision == "undecided") != drawn_alike
         assert ("annotate batches new NAME stance.v2 -n 300" in result.sentence) != drawn_alike
 
@@ -436,7 +436,7 @@ def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Pa
     printed = annotate(*words).stdout
     assert "these units were not drawn with equal probability (column 'weight')" in printed
     table.write_text("\n".join(line.rpartition(",")[0] for line in units) + "\n", encoding="utf-8")
-    assert "If these units are a random sample: one agrees" in annotate(*words).stdout
+    assert "If these units are a random sample: undecided on one" in annotate(*words).stdout
 
 
 def test_each_interval_of_the_verdict_has_its_level_beside_it(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_no_coverage_under_nine_tenths_is_trusted_by_any_door(tmp_path: Path, mi
     tabled = of_table(by_table(tmp_path, columns), columns, ("gpt",))["gpt"]
     for verdict in (imported, tabled):
         assert verdict["decision"] == ("trust" if missing == "nobody" else "undecided")
-        assert "If these units are a random sample: " in verdict["sentence"]
+        assert verdict["sentence"].startswith("If these units are a random sample: ")
         row = next(c for c in verdict["conditions"] if c["name"] == "coverage")
         assert row["value"] == pytest.approx(1.0 if missing == "nobody" else 359 / 600)
     assert ("only 60% of these units have labels" in tabled["sentence"]) == (missing != "nobody")

@@ -94,7 +94,9 @@ def _values(board: Board, columns: Sequence[BoardRow]) -> Table:
         rows.append([name, *(_value(board, row, row.cells[n]) for row in columns)])
     columns_shown = heads("text", board.axis) + heads("compact", *(_head(board, row) for row in columns))
     left = len(_list_main(board)) - _count_shown(board)
-    notes = [f"{left} more main measures are in the table of every value, in CSV and in JSON."] if left else []
+    notes = (
+        [f"{left} more main measures are in the table of every value, in CSV and in JSON."] if left else []
+    )
     return Table("values", "Main measures", columns_shown, rows, notes)
 
 
