@@ -16,14 +16,19 @@ contains it. These are derived from the table:
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.types import Json
+
+if TYPE_CHECKING:
+    from judge.store import Store
 
 Kind = Literal[
     "text",
@@ -388,6 +393,23 @@ def from_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions
     if model_typed:
         fields["asked_as"] = model
     return str(model_typed or model), RunOptions(**fields)
+
+
+def repeat_command(store: Store, run: str, *more: str) -> str:
+    """Return the command that continues a stored run with its own settings, with `more` at its end.
+
+    Return "" for a run that no such command made: one that was imported or derived from other runs.
+    """
+    # Imported here, because it loads pydantic, and every --help loads this module.
+    from judge.store.export import find_named_run
+    from judge.store.runs import IMPORTED
+
+    row = find_named_run(store, run)
+    stored = row["options"] if isinstance(row["options"], dict) else json.loads(str(row["options"]))
+    if row.get("derived_from") or IMPORTED in stored:
+        return ""
+    typed, options = from_stored(str(row["model"]), stored)
+    return command("judge run", row["task"], "-m", typed, *words(options), *more)
 
 
 def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:

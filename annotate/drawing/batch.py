@@ -23,9 +23,9 @@ from annotate.drawing.sequences import read_drawn_batches, sequences_of, split_i
 from annotate.guidelines import carry_guidelines
 from annotate.near_duplicates import describe_near_duplicates
 from annotate.store import ensure_human
-from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
+from judge.run_options import repeat_command
 from judge.store import Store
 from judge.store.export import find_run
 from judge.store.label_rows import count_unlabelled
@@ -301,11 +301,10 @@ def _missing_notes(store: Store, task: Task, name: str, judges: Sequence[str]) -
     for run in judges:
         lacking = count_unlabelled(store.conn, name, run, task.spec.questions[0].field)
         if lacking:
-            model = str(find_run(store, run)["model"])
-            typed, named = (model, []) if "/" in model else ("MODEL", ["--as", model])
+            again = repeat_command(store, run, "--units-of", name)
             notes.append(
-                f"{model} has no label for {lacking:,} of the {total:,} drawn units; to label them: "
-                f"{command('judge run', task.name, '-m', typed, *named, '--units-of', name)}"
+                f"{find_run(store, run)['model']} has no label for {lacking:,} of the {total:,} drawn units"
+                + (f"; to label them: {again}" if again else "")
             )
     return notes
 

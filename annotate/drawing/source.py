@@ -14,6 +14,7 @@ from judge.labels.panel import Panel
 from judge.labels.relation import judges_of, read_people, read_units_with_labels
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
+from judge.run_options import repeat_command
 from judge.stats import MISSING, Ratings
 from judge.stats.looks import ONE_LOOK, Draw, Looks, compute_spent, places_until
 from judge.stats.ratings import BoolArray
@@ -243,12 +244,8 @@ class JudgeUnits:
         # Only a run that judged these units has stored a reason, such as unparsed replies.
         if (panel.asked_units[self.judge] & panel.by_others).any():
             return f"{reason}. To see why: {command('judge runs show', run)}"
-        return f"{reason}. To judge these units: {self._run_command(run)}"
-
-    def _run_command(self, run: str) -> str:
-        row = self.source.store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [run]).fetchone()
-        task = self.source.panel.task
-        return command("judge run", task.name if task else "TASK", "-m", str(row[0]) if row else "MODEL")
+        again = repeat_command(self.source.store, run)
+        return f"{reason}. To judge these units: {again}" if again else reason
 
     def _remedy(self) -> str:
         """Return what adds the labels that the judge lacks on these units."""
@@ -262,7 +259,8 @@ class JudgeUnits:
             if made["kind"] == "routed":
                 return "A route has a guarantee instead of a verdict"
             return "Run its parents on new units, and derive it again"
-        return f"To judge them: {self._run_command(run)}"
+        again = repeat_command(store, run)
+        return f"To judge them: {again}" if again else ""
 
     def _draw_looks(self, sequence: DrawnSequence, ratings: Ratings) -> Draw:
         """Return the draw of a sequence, with the looks (planned computations of the verdict)."""

@@ -64,7 +64,7 @@ def build_table(panel: Panel, options: ReportOptions) -> ReportDocument:
 def _document(store: Store, subject: Subject) -> ReportDocument:
     name = subject.table.name if subject.table else store.path.name
     ruled, tests, none = rulings.rule(store, subject)
-    ruled = [replace(r, steps=list_steps(subject, r)) for r in summary.with_numbers(subject, ruled)]
+    ruled = [replace(r, steps=list_steps(store, subject, r)) for r in summary.with_numbers(subject, ruled)]
     sections = [
         summary.summary(subject, ruled),
         *rulings.power(ruled),

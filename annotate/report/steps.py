@@ -9,18 +9,20 @@ from annotate.report.model import Ruling
 from annotate.report.subject import Subject
 from judge.commands import command
 from judge.document.blocks import NextStep
+from judge.run_options import repeat_command
 from judge.stats.looks import LEAST_COVERAGE
 from judge.stats.ratings import MISSING
+from judge.store import Store
 
 MOST = 3
 
 
-def list_steps(subject: Subject, ruling: Ruling) -> list[NextStep]:
+def list_steps(store: Store, subject: Subject, ruling: Ruling) -> list[NextStep]:
     """Return the next steps for a verdict, the most useful first."""
-    return list(islice(_steps(subject, ruling), MOST))
+    return list(islice(_steps(store, subject, ruling), MOST))
 
 
-def _steps(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
+def _steps(store: Store, subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
     panel, run = subject.panel, subject.run_ids.get(ruling.judge)
     task = panel.task.task_id if panel.task else None
     # Commands with --run need a stored run. A judge in a table or an imported annotator has none.
@@ -30,7 +32,7 @@ def _steps(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
             "Resolve the labels in conflict, because they hold up the verdict.",
             command("annotate conflicts list"),
         )
-    yield from _label_missing(subject, ruling)
+    yield from _label_missing(store, subject, ruling)
     if ruling.decision == "undecided":
         yield from _label_more(subject, ruling)
     if ruling.decision == "trust" and has_run:
@@ -60,7 +62,7 @@ def _steps(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
         yield from _label_more(subject, ruling)
 
 
-def _label_missing(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
+def _label_missing(store: Store, subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
     """Yield the step that labels the units that only people labelled, if more than a tenth of their units are such units."""
     panel, run = subject.panel, subject.run_ids.get(ruling.judge)
     ratings = panel.ratings
@@ -71,12 +73,9 @@ def _label_missing(subject: Subject, ruling: Ruling) -> Iterator[NextStep]:
     n = int(by_people.sum())
     if lacking > n * (1 - LEAST_COVERAGE):
         batch = ["--units-of", subject.options.batch] if subject.options.batch else []
-        # The name of a judge is its model, followed by its task if it has several versions.
-        name = ruling.judge.partition(" ")[0]
-        model, named = (name, []) if "/" in name else ("MODEL", ["--as", name])
         yield NextStep(
             f"Let the judge label {lacking:,} of the {n:,} units that people labelled: it has no label there.",
-            command("judge run", panel.task.name, "-m", model, *named, *batch),
+            repeat_command(store, run, *batch),
         )
 
 

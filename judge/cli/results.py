@@ -12,10 +12,9 @@ from judge.cli.options import Sectioned
 from judge.cli.score_options import condition_option, dataset_option, part_option, runs_option
 from judge.console import db_option, emit_json, json_option, note, notes, pairs
 from judge.errors import UsageError
+from judge.results import KINDS
 from judge.results.write import ENDINGS
 from judge.store import Store
-
-KINDS = ("answer", "item", "passage", "sentence", "citation", "claim", "nugget", "pair")
 
 
 @click.command(

@@ -22,14 +22,13 @@ from judge.labels.words import DECIDED, MAJORITY
 from judge.papers.engine.paper import Paper, ScoreRequest
 from judge.papers.engine.result import scores_of
 from judge.prompts.load import Task
+from judge.results import KINDS
 from judge.scores.score import Quotient, Score
 from judge.store import export
 from judge.store.listing import dicts
 from judge.store.study import Store
 from judge.types import GOLD
 
-KINDS = ("answer", "item", "passage", "sentence", "citation", "claim", "nugget", "pair")
-"""The kinds of rows."""
 TEXTS = {
     "answer": ("question", "claim", "answer"),
     "item": ("question", "claim"),

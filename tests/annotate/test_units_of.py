@@ -1,6 +1,7 @@
 """Judge and batch know each other: a batch says which labels its judge lacks, and either can name the other's units."""
 
 import json
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -42,6 +43,23 @@ def test_a_batch_names_the_labels_that_its_judge_lacks_and_the_judge_adds_them(
     # Nothing else was labelled: ten units of before, and those of the batch.
     ((labelled,),) = select(study, "SELECT count(DISTINCT unit_id) FROM labels")
     assert labelled == 10 + n
+
+
+def test_the_command_repeats_the_settings_of_the_tested_run(judge: Judge, study: Path) -> None:
+    """Another setting would make another run, and the tested judge would still lack its labels."""
+    judge("run", "stance", "-m", "scripted/hash", "--as", "strict", "--label-order", "reversed", "-n", "3")
+    drawn = annotate("batches", "new", "pilot", "stance", "-n", "20", "--annotators", "me", "-d", study)
+    line = next(line for line in drawn.stderr.splitlines() if "to label them: judge " in line)
+    words = shlex.split(line.partition("to label them: judge ")[2])
+    assert ("--as" in words, "--label-order" in words) == (True, True)
+    judge(*words)
+    runs = "SELECT count(*) FROM runs"
+    assert select(study, runs) == [(2,)]
+    lacking = (
+        "SELECT count(*) FROM batch_units AS b JOIN batch_judges AS t USING (batch) WHERE NOT EXISTS "
+        "(SELECT 1 FROM labels AS l WHERE l.unit_id = b.unit_id AND l.annotator_id = t.run_id)"
+    )
+    assert select(study, lacking) == [(0,)]
 
 
 def test_the_units_of_a_run_are_a_frame_with_its_failures(judge: Judge, study: Path) -> None:
