@@ -1,5 +1,8 @@
 """Failures of systems and of judges in a study, for every paper: what once made bad systems look good."""
 
+import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -225,3 +228,34 @@ def test_a_question_without_a_reference_is_in_no_cell(judge: Judge, tmp_path: Pa
     # q1 has no answer, and nothing that one could be measured against: only q0 counts.
     acceptability = result["context_acceptability"]
     assert (acceptability["value"], acceptability["n_units"], acceptability["coverage"]) == (1.0, 1, 0.5)
+
+
+def test_a_score_says_first_which_labels_are_missing_and_asks_again_in_the_same_way(
+    judge: Judge, tmp_path: Path
+) -> None:
+    """The command asks about the same part only, with the run's own settings, and makes no other run."""
+    garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]] * 3)
+    answers(judge, tmp_path, [(f"g{n}", "m", "full", "It is so [cite_1].") for n in range(3)])
+    part = ("--part", "eligibility")
+    judge(
+        "suite",
+        "garage",
+        "-m",
+        "scripted/garbage",
+        *part,
+        "--system",
+        "m",
+        "--label-order",
+        "reversed",
+        code=None,
+    )
+    printed = judge("score", "garage", *part).out
+    line = next(line for line in printed.splitlines() if "to ask again: judge " in line)
+    assert "3 unparsed of 3 units" in line
+    assert printed.index("to ask again") < printed.index("measure")
+    words = shlex.split(line.partition("to ask again: judge ")[2])
+    assert tuple(words[words.index("--part") :][:2]) == ("--part", "eligibility")
+    judge(*words, code=None)
+    with closing(sqlite3.connect("study.db")) as conn:
+        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+        assert conn.execute("SELECT max(attempt) FROM judgements").fetchone()[0] >= 1

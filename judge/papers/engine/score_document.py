@@ -1,5 +1,8 @@
 """The score of one system or one judge as a document for the terminal and for pages."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from judge.commands import command
 from judge.document.blocks import (
     Block,
@@ -18,7 +21,7 @@ from judge.notes import SMALL, code_of
 from judge.papers.engine.board_document import ARROWS, describe_lacking
 from judge.papers.engine.correction import Correction
 from judge.papers.engine.result import Line, Result, is_of
-from judge.run_options import describe
+from judge.run_options import RunOptions, describe, words
 from judge.types import Measure
 
 
@@ -75,26 +78,27 @@ def _list_lost(result: Result) -> list[str]:
             continue
         statuses = ", ".join(f"{n:,} {status}" for status, n in counts.items())
         most = max(counts, key=counts.__getitem__)
-        again = [word for status in counts if status != "failed" for word in ("--retry", status)]
-        system = ["--system", result.system] if result.system else []
-        longer = ["--max-output-tokens", "2048"] if most == "truncated" else []
-        repair = command(
-            "judge suite",
-            result.paper.name,
-            "-m",
-            run["model"],
-            *system,
-            "--dataset",
-            result.dataset,
-            *again,
-            *longer,
-        )
         see = command("judge runs show", run["run"])
-        lines.append(
-            f"{run['task']} by {run['model']}: {statuses} of {run['units']:,} units; {REMEDIES[most]}. To see replies: {see}; to "
-            f"ask again: {repair}"
-        )
+        line = f"{run['task']} by {run['model']}: {statuses} of {run['units']:,} units; {REMEDIES[most]}. To see replies: {see}"
+        lines.append(line + _ask_again(result, run, counts))
     return lines
+
+
+def _ask_again(result: Result, run: Mapping[str, Any], counts: Mapping[str, int]) -> str:
+    """Return the words with the command that asks again about these units only, or "" if the model has another name."""
+    model, paper = str(run["model"]), result.paper
+    if "/" not in model:
+        return ""
+    task = str(run["task"]).partition(".")[0]
+    part = next((p.name for p in paper.parts if task in (*p.tasks, *p.instead)), None)
+    values = ["-m", model, "--dataset", result.dataset]
+    values += ["--system", result.system] if result.system else []
+    values += ["--part", part] if part else []
+    values += words(RunOptions(**run["settings"]))
+    # Calls that failed are repeated without --retry.
+    values += [word for status in counts if status != "failed" for word in ("--retry", status)]
+    values += ["--max-output-tokens", "2048"] if "truncated" in counts else []
+    return f"; to ask again: {command('judge suite', paper.name, *values)}"
 
 
 def _values(result: Result) -> Table:
