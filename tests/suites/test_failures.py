@@ -245,8 +245,8 @@ def test_a_score_says_first_which_labels_are_missing_and_asks_again_in_the_same_
         *part,
         "--system",
         "m",
-        "--label-order",
-        "reversed",
+        "--answers",
+        "json",
         code=None,
     )
     printed = judge("score", "garage", *part).out
