@@ -158,7 +158,9 @@ def _detect(sample: bytes) -> str:
     best = min(
         fits, key=lambda fit: (fit.chaos, -fit.coherence, SPREADSHEETS.index(fit.encoding)), default=None
     )
-    return best.encoding if best else UTF_8
+    # Several encodings may give the same text. Then the most common one is named.
+    equal = [name for name in SPREADSHEETS if best and name in (best.encoding, *best.could_be_from_charset)]
+    return equal[0] if equal else UTF_8
 
 
 def note_encoding(path: Path) -> str | None:

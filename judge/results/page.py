@@ -25,6 +25,8 @@ MOST_VALUES = 20
 SHORTEST_QUOTE = 12
 """The minimum number of characters of a quotation. Shorter ones occur in a text by chance."""
 LONGEST_PART = 80
+NO_ANSWER = "(no answer)"
+"""Shown in place of an empty or missing answer."""
 _QUOTED = re.compile(rf'["“«]([^"“”«»]{{{SHORTEST_QUOTE},}})["”»]')
 _PARTS = ("sentence", "citation", "claim", "nugget")
 """The kinds of units that are parts of an answer. Their labels are shown with the answer."""
@@ -57,9 +59,12 @@ def _make_row(
     labels = [*_list_labels(results, row), *parts]
     quotes = [quote for label in labels for quote in find_quotes(label.reason)]
     texts = [
-        RowText(name.replace("_", " "), "", mark_quotes(str(row[name]), quotes))
+        RowText(
+            name.replace("_", " "), "", mark_quotes(str(row[name]), quotes) if row.get(name) else [NO_ANSWER]
+        )
         for name in TEXTS[results.per]
-        if row.get(name)
+        # An answer that is missing is what a reader looks for. Other texts are absent on purpose.
+        if row.get(name) or name == "answer"
     ]
     texts += [
         RowText(
@@ -85,7 +90,7 @@ def _make_row(
     filters |= {
         name: [str(row[name])]
         for name in results.labels
-        if not name.endswith(".reason") and row.get(name) is not None
+        if name not in results.free and not name.endswith(".reason") and row.get(name) is not None
     }
     return PageRow(
         str(row["unit_id"]),

@@ -74,6 +74,8 @@ class Results:
     labels: list[str] = field(default_factory=list)
     judges: dict[str, str] = field(default_factory=dict)
     """The judge behind each column with a label."""
+    free: set[str] = field(default_factory=set)
+    """The columns whose labels are texts or lists of the judge's own, such as claims."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     title: str = ""
@@ -121,6 +123,7 @@ def merge_results(parts: Sequence[Results]) -> Results:
         first.own_columns = list(dict.fromkeys([*first.own_columns, *other.own_columns]))
         first.labels = list(dict.fromkeys([*first.labels, *other.labels]))
         first.judges |= other.judges
+        first.free |= other.free
         first.runs += [run for run in other.runs if run not in first.runs]
         first.notes += [note for note in other.notes if note not in first.notes]
     return first
@@ -273,6 +276,7 @@ def _add_labels(
         }
         columns = [column for name in names.values() for column in (name, f"{name}.status", f"{name}.reason")]
         results.labels += columns
+        results.free |= {column for name, column in names.items() if not task.domain(name)}
         results.judges |= dict.fromkeys(names.values(), str(run["model"]))
         for row in rows.values():
             row.update(dict.fromkeys(columns))

@@ -38,7 +38,11 @@ def as_document(results: Results, sorted_by: MeasureColumn | None) -> Document:
         if m is not sorted_by and m.is_main and any(row.get(m.name) is not None for row in results.rows)
     ]
     measures = measures[:MOST_MEASURES]
-    labels = [name for name in results.labels if not name.endswith((".status", ".reason"))][:MOST_MEASURES]
+    labels = [
+        name
+        for name in results.labels
+        if name not in results.free and not name.endswith((".status", ".reason"))
+    ][:MOST_MEASURES]
     texts = [name for name in TEXTS[results.per] if name in results.columns]
     head = [
         Head("id"),

@@ -170,6 +170,21 @@ def test_a_page_has_the_rows_worst_first_with_reasons_and_marked_quotes(tmp_path
     assert "eligibility" in first.filters
 
 
+def test_an_empty_answer_is_shown_as_such_and_lists_of_claims_are_no_filter(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(RAGAS, encoding="utf-8")
+    judge("items", "import", path)
+    judge("suite", "faithfulness", "-m", "scripted/hash", "--part", "claims")
+    with Store.open(tmp_path / "study.db", create=False) as store:
+        results, column = results_of(store, "faithfulness", runs=())
+        page = as_page(store, results, column)
+    (empty,) = [row for row in page.rows if "Q two?" in row.texts[0].plain()]
+    assert [text.plain() for text in empty.texts if text.title == "answer"] == ["(no answer)"]
+    assert not any("claims" in row.filters for row in page.rows)
+
+
 @pytest.mark.parametrize(
     ("text", "quotes", "marked"),
     [
