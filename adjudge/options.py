@@ -72,6 +72,7 @@ class SuiteArguments(CommonArguments, total=False):
     limit: int | None
     sample: int | None
     parts: Sequence[str]
+    readings: Mapping[str, str | float]
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:

@@ -165,7 +165,7 @@ def suite(
     check_arguments(given, SuiteArguments.__annotations__, "suite")
     asking = {name: value for name, value in given.items() if name in ASKING}
     run_settings = run_options(asking)
-    rows: Any = {name: given[name] for name in ("condition", "dataset", "parts") if name in given}
+    rows: Any = {name: given[name] for name in ("condition", "dataset", "parts", "readings") if name in given}
     paper, request, how = prepare(store, paper_name, **rows)
     limit = given.get("limit")
     request = replace(

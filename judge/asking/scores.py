@@ -109,6 +109,12 @@ def paper_of(name: str) -> Paper:
     return paper
 
 
+def list_readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of the paper's options by their names on the command line. Raises the errors of `readings_of`."""
+    values = readings_of(paper, given)
+    return {option.name: values[option.name.replace("-", "_")] for option in paper.options}
+
+
 def readings_of(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
     """Return the values of the paper's options, which are given by their Python names.
 

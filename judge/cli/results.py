@@ -9,7 +9,13 @@ import click
 
 from judge import console, gates
 from judge.cli.options import Sectioned
-from judge.cli.score_options import condition_option, dataset_option, part_option, runs_option
+from judge.cli.score_options import (
+    condition_option,
+    dataset_option,
+    part_option,
+    readings_option,
+    runs_option,
+)
 from judge.console import db_option, emit_json, json_option, note, notes, pairs
 from judge.errors import UsageError
 from judge.results import KINDS
@@ -32,14 +38,7 @@ from judge.store import Store
 @click.option("--per", type=click.Choice(KINDS), help="Kind of row (default: answer, if there are any).")
 @part_option
 @runs_option
-@click.option(
-    "-O",
-    "--option",
-    "readings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of the paper, e.g. ranking=bm25 (see judge score PAPER --help). Repeatable.",
-)
+@readings_option
 @click.option("--sort", metavar="MEASURE", help="Sort by this measure, worst first, or by this column.")
 @click.option(
     "--where",
@@ -94,7 +93,13 @@ def results(
 
     with Store.open(db, create=False) as store:
         table, sorted_by = results_of(
-            store, name, per=per, sort=sort, where=where, readings=pairs(readings, "-O"), **options
+            store,
+            name,
+            per=per,
+            sort=sort,
+            where=where,
+            readings=pairs(readings, "--paper-option"),
+            **options,
         )
         if limit is not None and join is None:
             table.rows = table.rows[:limit]

@@ -69,6 +69,13 @@ systems_option = click.option(
     metavar="NAME",
     help="Score this system. Repeat the option, or use 'all', for a leaderboard.",
 )
+readings_option = click.option(
+    "--paper-option",
+    "readings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the paper, e.g. ranking=bm25 (see judge score PAPER --help). Repeatable.",
+)
 also_generate_option = click.option(
     "--also-generate",
     is_flag=True,

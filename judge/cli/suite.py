@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.scores import INTERVALS, paper_of
+from judge.asking.scores import INTERVALS, list_readings, paper_of
 from judge.asking.suite import ASKING, estimate_suite
 from judge.asking.suite import suite as make
 from judge.cli import leaderboard, score_options
@@ -18,7 +18,7 @@ from judge.cli.options import options_of
 from judge.cli.progress import Progress
 from judge.cli.run_result import exit_code
 from judge.cli.score_output import emit_score
-from judge.console import db_option, json_option, note, notes
+from judge.console import db_option, json_option, note, notes, pairs
 from judge.document.terminal import emit_rows
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
@@ -51,6 +51,7 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 @score_options.condition_option
 @score_options.dataset_option
 @score_options.part_option
+@score_options.readings_option
 @click.option(
     "-n", "limit", metavar="N|P%", callback=amount, help="Use only the first N questions, or a share (10%)."
 )
@@ -79,8 +80,8 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     judge suite mirage -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge suite garage -m openai/gpt-5-mini --system ours --system theirs
 
-    PAPER is the name of a judge score command. To set the paper's own options, use that command directly.
-    That command also prints which runs the paper needs.
+    PAPER is the name of a judge score command. That command also prints which runs the paper needs. With
+    --paper-option, the runs and scores use another value of one of its options.
 
     Labels that are already stored are not requested again. Run the same command again to resume. To run the
     steps one by one, use judge answers generate, judge run and judge score.
@@ -92,8 +93,10 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
     if options["sample"] is not None and options["limit"] is None:
         raise UsageError("--sample requires -n, the number of questions")
+    readings = pairs(options["readings"], "--paper-option")
     wanted = ScoreRequest(
         models=(run_settings.asked_as or model,),
+        options=list_readings(paper, readings) if readings else {},
         **{
             name: options[name]
             for name in ("condition", "dataset", "limit", "sample", "parts", "also_generate")

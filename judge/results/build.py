@@ -48,7 +48,7 @@ def results_of(
         )
     else:
         if readings:
-            raise UsageError("-O is for the options of a paper; name the paper first")
+            raise UsageError("--paper-option sets an option of a paper: name the paper first")
         results = of_run(store, _find_run(store, name, options.get("runs") or ()))
         if per not in (None, results.per):
             raise UsageError(f"--per {per}: this run labelled units of the kind {results.per}")

@@ -259,3 +259,13 @@ def test_a_score_says_first_which_labels_are_missing_and_asks_again_in_the_same_
     with closing(sqlite3.connect("study.db")) as conn:
         assert conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
         assert conn.execute("SELECT max(attempt) FROM judgements").fetchone()[0] >= 1
+
+
+def test_a_suite_chooses_one_of_several_rankings(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "raguard", *raguard(tmp_path))
+    for name in ("own", "other"):
+        ranking(judge, tmp_path, name, {"1": "2", "3": "4"})
+    words = ("suite", "raguard", "-m", "scripted/hash", "--estimate")
+    assert "--paper-option ranking=NAME" in judge(*words, code=2).err
+    assert "no option 'rankin'" in judge(*words, "--paper-option", "rankin=own", code=2).err
+    judge(*words, "--paper-option", "ranking=own")

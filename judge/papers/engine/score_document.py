@@ -94,6 +94,9 @@ def _ask_again(result: Result, run: Mapping[str, Any], counts: Mapping[str, int]
     values = ["-m", model, "--dataset", result.dataset]
     values += ["--system", result.system] if result.system else []
     values += ["--part", part] if part else []
+    defaults = {option.name: option.default for option in paper.options}
+    for name, value in result.readings.items():
+        values += ["--paper-option", f"{name}={value}"] if value != defaults.get(name) else []
     values += words(RunOptions(**run["settings"]))
     # Calls that failed are repeated without --retry.
     values += [word for status in counts if status != "failed" for word in ("--retry", status)]

@@ -179,7 +179,10 @@ class SystemReading(Reading):
             return chosen_ranking
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:
-            raise UsageError(f"there are several rankings: choose one with --ranking; available: {known}")
+            raise UsageError(
+                "there are several rankings: choose one with --ranking (--paper-option ranking=NAME in judge suite and judge "
+                f"results); available: {known}"
+            )
         # A BM25 ranking of this study would not be the ranking of an imported system.
         if system is not None and name is None and (there or self.maker(system) is None):
             self.record_missing_ranking(system)
