@@ -180,8 +180,8 @@ class SystemReading(Reading):
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:
             raise UsageError(
-                "there are several rankings: choose one with --ranking (--paper-option ranking=NAME in judge suite and judge "
-                f"results); available: {known}"
+                "there are several rankings: choose one with --ranking, or with --paper-option ranking=NAME where there is no "
+                f"such option; available: {known}"
             )
         # A BM25 ranking of this study would not be the ranking of an imported system.
         if system is not None and name is None and (there or self.maker(system) is None):
