@@ -90,6 +90,7 @@ def results(
     from judge.results.join import Joined
     from judge.results.write import as_document, write, write_joined
     from judge.results.write import as_json as as_json_document
+    from judge.store.answers import ALL
 
     with Store.open(db, create=False) as store:
         table, sorted_by = results_of(
@@ -106,7 +107,8 @@ def results(
         if join is not None:
             if as_json or len(output.pages) > 1:
                 raise UsageError("--join writes one file: give -o once, and omit --json")
-            joined = Joined(join, options["dataset"])
+            system = options["system"]
+            joined = Joined(join, options["dataset"], None if system == ALL else system)
             write_joined(store, table, joined, output.pages[0] if output.pages else None)
             if line := joined.describe():
                 note(line)

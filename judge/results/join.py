@@ -41,8 +41,17 @@ ROWS = "rows"
 """The column for a row of the file with several rows of results: a list of objects."""
 MOST_NAMED = 5
 """Number of rows without a result that are named."""
-Identify = Callable[[dict[str, Any]], tuple[str, set[str]]]
-"""A function that takes a row and returns its item, and the ids of the units that were imported from it."""
+Identify = Callable[[dict[str, Any]], "RowIds"]
+"""A function that takes a row and returns the ids of the units that were imported from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowIds:
+    """The items of a row, and the answers and passages that it has itself."""
+
+    items: set[str]
+    answers: set[str] = field(default_factory=set)
+    passages: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -54,6 +63,7 @@ class Joined:
 
     path: Path
     dataset: str | None = None
+    system: str | None = None
     n_rows: int = 0
     without: list[int] = field(default_factory=list)
 
@@ -114,7 +124,7 @@ class _Adder:
     """Finds the added columns of each row of the file."""
 
     def __init__(self, store: Store, results: Results, joined: Joined) -> None:
-        self._joined, self._identify = joined, _identifier(store, joined)
+        self._joined, self._identify, self._per = joined, _identifier(store, joined), results.per
         shown = {*IDS, *TEXTS[results.per], *results.own_columns}
         self._columns = [name for name in results.columns if name not in shown]
         self.names = [f"{PREFIX}{name}" for name in (*self._columns, ROWS)]
@@ -129,11 +139,12 @@ class _Adder:
     def __call__(self, number: int, row: dict[str, Any]) -> dict[str, Any]:
         """Return the added columns of a row."""
         self._joined.n_rows += 1
-        item, ids = self._identify(row)
-        fit = [result for name in sorted(ids) for result in self._by_id.get(name, ())]
-        if not ids - {item} and not fit:
-            # A row with nothing but an item has all results of this item.
-            fit = self._by_item.get(item, [])
+        ids = self._identify(row)
+        names = ids.items | ids.answers | ids.passages
+        fit = [result for name in sorted(names) for result in self._by_id.get(name, ())]
+        if not fit and not (ids.passages if self._per == "passage" else ids.answers):
+            # A row without an answer of its own has the results of all answers to its question.
+            fit = [result for name in sorted(ids.items) for result in self._by_item.get(name, ())]
         fit = list({result["unit_id"]: result for result in fit}.values())
         if not fit:
             self._joined.without.append(number)
@@ -277,19 +288,20 @@ def _identifier(store: Store, joined: Joined) -> Identify:
     if imported["format"] not in ("jsonl", "csv", chat.NAME):
         name = dataset or _get_only_dataset(store)
 
-        def by_id(row: dict[str, Any]) -> tuple[str, set[str]]:
-            item = f"{name}:{_id(row, 'id')}"
-            return item, {item}
+        def by_id(row: dict[str, Any]) -> RowIds:
+            return RowIds({f"{name}:{_id(row, 'id')}"})
 
         return by_id
-    options = Options(dataset, maps, label_maps, as_text=frozenset(as_text), turns=turns)
+    options = Options(
+        dataset, maps, label_maps, as_text=frozenset(as_text), turns=turns, system=joined.system
+    )
     known = listing.names_of_content(store, sha)
     seen = islice(file_rows(imported["format"], joined.path), LOOKED_AT)
     options = understood(path, seen, options, known)
     reader = RowReader(path, options, is_csv=joined.is_csv and imported["format"] == "csv")
     is_chat = imported["format"] == chat.NAME
 
-    def by_import(row: dict[str, Any]) -> tuple[str, set[str]]:
+    def by_import(row: dict[str, Any]) -> RowIds:
         try:
             made = [reader.item(part) for part in (chat.flatten(row, turns) if is_chat else [row])]
         except BadInput as e:
@@ -297,12 +309,11 @@ def _identifier(store: Store, joined: Joined) -> Identify:
             if e.field == "id" or options.taken is not None:
                 raise
             # An import would not accept this row, such as a row with nothing but an id.
-            name = f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}"
-            return name, {name}
+            return RowIds({f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}"})
         answers = {f"{a.item}@{a.system}@{a.condition}" for item in made for a in item.answers}
         # Without a comparison of passages, each row of an item would get the results of all rows.
         passages = {passage_id(item, passage) for item in made for passage in item.passages}
-        return made[0].item_id, {*(item.item_id for item in made), *answers, *passages}
+        return RowIds({item.item_id for item in made}, answers, passages)
 
     return by_import
 
@@ -316,7 +327,7 @@ def _answers_of(store: Store, joined: Joined, maps: Mapping[str, str], dataset: 
     )
     names = [str(row["dataset"]) for row in listing.list_datasets(store)]
 
-    def by_answer(row: dict[str, Any]) -> tuple[str, set[str]]:
+    def by_answer(row: dict[str, Any]) -> RowIds:
         answers = reader.answers(
             {name: "" if cell is None else cell for name, cell in row.items()} if joined.is_csv else row
         )
@@ -325,7 +336,7 @@ def _answers_of(store: Store, joined: Joined, maps: Mapping[str, str], dataset: 
             for answer in answers
             for item in (answer.item, *(f"{name}:{answer.item}" for name in names))
         }
-        return answers[0].item if answers else "", ids
+        return RowIds(set(), ids)
 
     return by_answer
 

@@ -1,6 +1,7 @@
 """judge results: every column of a score adds up to what judge score prints, and a row is found again in the user's file."""
 
 import csv
+import gzip
 import json
 import math
 from collections.abc import Callable
@@ -252,3 +253,26 @@ def test_all_systems_are_one_table_and_come_back_into_one_file(judge: Judge, tmp
     by_answer = {row["answer"]: row["ragas_faithfulness"] for row in rows}
     for mine, line in zip(given, back, strict=True):
         assert json.loads(line)["adjudge.ragas_faithfulness"] == by_answer[mine["answer"]]
+
+
+def test_questions_and_a_packed_copy_get_the_answers_that_came_apart(judge: Judge, tmp_path: Path) -> None:
+    questions = [{"id": f"q{n}", "question": f"Q {n}?", "passages": [f"p{n}"]} for n in range(2)]
+    path = write_rows(tmp_path / "q.jsonl", questions)
+    judge("items", "import", path)
+    answers = write_rows(tmp_path / "a.jsonl", [{"id": f"q{n}", "text": f"Answer {n}."} for n in range(2)])
+    judge("systems", "import", answers, "--system", "s", "--condition", "top5")
+    judge("run", "eligibility", "-m", "scripted/first")
+    for file in (path, answers):
+        lines = judge("results", "--join", file).out.splitlines()
+        assert all(json.loads(line)["adjudge.eligibility"] for line in lines) and len(lines) == 2
+    table = tmp_path / "t.csv"
+    table.write_text("Frage,Antwort,nr\nEins?,Ja.,1\n", encoding="utf-8")
+    maps = [word for pair in ("id=nr", "question=Frage", "answer=Antwort") for word in ("--map", pair)]
+    judge("items", "import", "csv", table, *maps, "--system", "mine", "-d", "t.db")
+    judge("run", "eligibility", "-m", "scripted/first", "-d", "t.db")
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    # The copy is another file, so its system has to be named.
+    assert "--system" in judge("results", "--join", packed, "-d", "t.db", code=2).err
+    back = judge("results", "--join", packed, "--system", "mine", "-d", "t.db").out
+    assert next(csv.DictReader(back.splitlines()))["adjudge.eligibility"]
